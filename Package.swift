@@ -1,0 +1,83 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+/// Every Swift target is held to the same rules: Swift 6, the features that Swift 7 will make the default,
+/// and no warning left standing.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+/// Targets that touch C or raw memory mark every such place `unsafe`.
+let strictAboutMemory = strict + [.strictMemorySafety()]
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strictAboutMemory)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], swiftSettings: strict)
+}
+
+let package = Package(
+    name: "Holdfast",
+    products: [.executable(name: "holdfast", targets: ["Holdfast"])],
+    targets: [
+        // Lower parts first; a target depends only on those above it in this list (ARCHITECTURE.md, "Parts").
+        .systemLibrary(name: "CLibraries"),
+        library("JSON"),
+        library("Time"),
+        library("Runtime", ["CLibraries", "JSON", "Time"]),
+        library("HTTP", ["CLibraries", "Runtime", "Time"]),
+        library("Broker", ["CLibraries", "Runtime"]),
+        library("Redis", ["CLibraries", "Runtime"]),
+        library("Entitlements", ["JSON", "Time"]),
+        library("AppStore", ["CLibraries", "JSON", "Time", "Entitlements"]),
+        library("CacheTier", ["JSON", "Time", "Runtime", "Redis", "Entitlements"]),
+        library(
+            "Gateway",
+            ["CLibraries", "JSON", "Time", "Runtime", "HTTP", "Broker", "Entitlements", "AppStore", "CacheTier"]),
+        library(
+            "Consumer", ["JSON", "Time", "Runtime", "Broker", "Redis", "Entitlements", "AppStore", "CacheTier"]),
+        library("Simulator", ["JSON", "Time", "Runtime", "HTTP", "AppStore"]),
+        .executableTarget(
+            name: "Holdfast",
+            dependencies: [
+                "Gateway", "Consumer", "Simulator", "CacheTier", "AppStore", "Entitlements", "Redis", "Broker", "HTTP",
+                "Runtime", "Time", "JSON",
+            ],
+            swiftSettings: strict),
+
+        // Fixtures that start real servers on private ports and folders; shipped with nothing.
+        .target(
+            name: "TestSupport", dependencies: ["CLibraries", "Runtime"], path: "Tests/Support", swiftSettings: strict),
+        tests("JSONTests", ["JSON"]),
+        tests("TimeTests", ["Time"]),
+        tests("RuntimeTests", ["Runtime"]),
+        tests("HTTPTests", ["HTTP", "Runtime"]),
+        tests("BrokerTests", ["Broker", "Runtime"]),
+        tests("RedisTests", ["Redis", "Runtime"]),
+        tests("EntitlementsTests", ["Entitlements", "Time", "JSON"]),
+        tests("AppStoreTests", ["AppStore", "Entitlements", "Time", "JSON"]),
+        tests("CacheTierTests", ["CacheTier", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
+        tests(
+            "GatewayTests",
+            ["Gateway", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Runtime", "Time", "JSON"]),
+        tests(
+            "ConsumerTests",
+            ["Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "Redis", "Runtime", "Time", "JSON"]),
+        tests("SimulatorTests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"]),
+        tests(
+            "LineTests",
+            [
+                "Holdfast", "Simulator", "Gateway", "Consumer", "CacheTier", "AppStore", "Entitlements", "Redis",
+                "Broker", "HTTP", "Runtime", "Time", "JSON",
+            ]),
+    ]
+)

@@ -1,0 +1,3 @@
+// libcurl's multi interface; its variadic setters take one shape each here.
+#pragma once
+#include <curl/curl.h>

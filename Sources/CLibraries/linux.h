@@ -1,0 +1,31 @@
+// Linux calls that glibc's Swift module leaves out.
+#pragma once
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+// Declared here because _GNU_SOURCE would change types that Swift's own module of glibc was built with.
+extern int accept4(int, struct sockaddr *, socklen_t *, int);
+extern int pthread_setname_np(pthread_t, const char *);
+
+/// Names the calling thread (15 bytes are kept), so that `top -H` shows whose work it is.
+static inline void holdfast_name_this_thread(const char *name) {
+    char kept[16] = {0};
+    strncpy(kept, name, 15);
+    pthread_setname_np(pthread_self(), kept);
+}
+
+/// EPOLL flags are an enum in C; Swift wants plain numbers.
+static const uint32_t HOLDFAST_EPOLLIN = EPOLLIN;
+static const uint32_t HOLDFAST_EPOLLOUT = EPOLLOUT;
+static const uint32_t HOLDFAST_EPOLLRDHUP = EPOLLRDHUP;
+static const uint32_t HOLDFAST_EPOLLHUP = EPOLLHUP;
+static const uint32_t HOLDFAST_EPOLLERR = EPOLLERR;
+
+static inline int holdfast_accept(int listener, struct sockaddr *address, socklen_t *length) {
+    return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}

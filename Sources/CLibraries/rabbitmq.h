@@ -1,0 +1,7 @@
+// librabbitmq, and what of it Swift imports badly.
+#pragma once
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <amqp_ssl_socket.h>
+#include <amqp_tcp_socket.h>
+#include <sys/time.h>

@@ -1,0 +1,19 @@
+internal import CLinux
+internal import Glibc
+
+/// A failed system call: which one, and why.
+package struct SystemError: Error, Sendable, CustomStringConvertible {
+    package let call: String
+    /// The C `errno`.
+    package let code: Int32
+
+    /// Takes `errno` as the call just left it.
+    package init(call: String) { self.init(call: call, code: errno) }
+
+    package init(call: String, code: Int32) {
+        self.call = call
+        self.code = code
+    }
+
+    package var description: String { "\(call): \(unsafe String(cString: strerror(code)))" }
+}

@@ -1,0 +1,36 @@
+import Runtime
+import Testing
+
+@Suite struct EventLoopTests {
+    actor Resident {
+        let loop: EventLoop
+        nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+        init(loop: EventLoop) { self.loop = loop }
+        func isOnLoop() -> Bool { loop.isCurrent }
+        func order(of delays: [Duration]) async -> [Int] {
+            await withCheckedContinuation { continuation in
+                var fired: [Int] = []
+                for (index, delay) in delays.enumerated() {
+                    loop.schedule(after: delay) {
+                        fired.append(index)
+                        if fired.count == delays.count { continuation.resume(returning: fired) }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func anActorOnALoopRunsOnTheLoopsThread() async throws {
+        let loop = try EventLoop(name: "test")
+        defer { loop.stop() }
+        #expect(await Resident(loop: loop).isOnLoop())
+        #expect(!loop.isCurrent)
+    }
+
+    @Test func timersFireInTheOrderOfTheirDueTimes() async throws {
+        let loop = try EventLoop(name: "test")
+        defer { loop.stop() }
+        let order = await Resident(loop: loop).order(of: [.milliseconds(30), .milliseconds(1), .milliseconds(15)])
+        #expect(order == [1, 2, 0])
+    }
+}
