@@ -2,6 +2,7 @@
 #pragma once
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,6 +12,8 @@
 // Declared here because _GNU_SOURCE would change types that Swift's own module of glibc was built with.
 extern int accept4(int, struct sockaddr *, socklen_t *, int);
 extern int pthread_setname_np(pthread_t, const char *);
+extern int pipe2(int[2], int);
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
 
 /// Names the calling thread (15 bytes are kept), so that `top -H` shows whose work it is.
 static inline void holdfast_name_this_thread(const char *name) {
