@@ -10,3 +10,8 @@
 #include <openssl/sha.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+
+/// A new random key on a named curve, or NULL.
+static inline EVP_PKEY *hf_generate_ec_key(const char *curve) {
+    return EVP_EC_gen(curve);
+}
