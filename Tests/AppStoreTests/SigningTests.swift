@@ -1,6 +1,6 @@
 import AppStore
-import Testing
 import TestSupport
+import Testing
 import Time
 
 @Suite struct SigningTests {

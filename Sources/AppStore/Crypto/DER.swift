@@ -47,32 +47,10 @@ package enum DER {
 
     /// UTCTime up to 2049, GeneralizedTime from then on, as RFC 5280 wants it; whole seconds.
     package static func time(_ instant: Timestamp) -> [UInt8] {
-        let digits = instant.civilDigits
-        return digits.hasPrefix("19") || digits < "2050"
-            ? value(0x17, Array(digits.dropFirst(2).utf8) + [UInt8(ascii: "Z")])
-            : value(0x18, Array(digits.utf8) + [UInt8(ascii: "Z")])
-    }
-}
-
-extension Timestamp {
-    /// `yyyyMMddHHmmss` in UTC.
-    fileprivate var civilDigits: String {
-        let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds &- 999) / 1000
-        let day = seconds >= 0 ? seconds / 86_400 : (seconds &- 86_399) / 86_400
-        let second = seconds &- day &* 86_400
-        // Days to a civil date in eras of 400 years that begin on 1 March.
-        let shifted = day &+ 719_468
-        let era = (shifted >= 0 ? shifted : shifted &- 146_096) / 146_097
-        let dayOfEra = shifted &- era &* 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let dayOfMonth = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        let pairs = [month, dayOfMonth, second / 3600, second / 60 % 60, second % 60]
-        let yearText = String(year)
-        return String(repeating: "0", count: max(0, 4 - yearText.count)) + yearText
-            + pairs.map { $0 < 10 ? "0\($0)" : "\($0)" }.joined()
+        // 2026-11-30T02:14:38.123Z without its punctuation and its fraction.
+        let digits = instant.rfc3339.utf8.filter { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }.prefix(14)
+        let year = digits.prefix(4)
+        let isShort = year.lexicographicallyPrecedes("2050".utf8) && !year.lexicographicallyPrecedes("1950".utf8)
+        return value(isShort ? 0x17 : 0x18, Array(digits.dropFirst(isShort ? 2 : 0)) + [UInt8(ascii: "Z")])
     }
 }

@@ -25,7 +25,8 @@ package struct CertificateAuthority: Sendable {
     package init(makingAt now: Timestamp) throws(SigningError) {
         let start = now - .seconds(2 * 365 * 86_400)
         let end = now + .seconds(10 * 365 * 86_400)
-        let root = CertificateTemplate.Name(commonName: "Holdfast Root CA - G3", unit: "Holdfast Certification Authority")
+        let root = CertificateTemplate.Name(
+            commonName: "Holdfast Root CA - G3", unit: "Holdfast Certification Authority")
         let relations = CertificateTemplate.Name(
             commonName: "Holdfast Worldwide Developer Relations Certification Authority", unit: "G6")
         let signing = CertificateTemplate.Name(
@@ -74,8 +75,8 @@ package struct CertificateAuthority: Sendable {
     }
 
     private static let notice = """
-        Made by a Holdfast simulator for tests on one machine. It vouches for nothing and for nobody. Whoever adds \
-        its root to a verifier that guards real customers lets anybody sign whatever they please.
+        Made by a Holdfast simulator for tests. It vouches for nobody: whoever lets a verifier of real customers trust \
+        its root lets anybody sign what they please.
         """
 
     /// The root, DER: what a verifier is told to trust.
