@@ -10,10 +10,13 @@ package struct JSONReader: Sendable {
     package private(set) var position = 0
     private var depth = 0
     private let maximumDepth: Int
+    private let allowsComments: Bool
 
-    package init(_ bytes: [UInt8], maximumDepth: Int = 64) {
+    /// With `allowingComments`, `//` to the end of the line counts as white space: for files that people write.
+    package init(_ bytes: [UInt8], maximumDepth: Int = 64, allowingComments: Bool = false) {
         self.bytes = bytes
         self.maximumDepth = maximumDepth
+        self.allowsComments = allowingComments
     }
 
     /// What the next value is; reads nothing of it but the white space before.
@@ -164,6 +167,8 @@ package struct JSONReader: Sendable {
         while position < bytes.count {
             switch bytes[position] {
             case 0x20, 0x09, 0x0A, 0x0D: position += 1
+            case UInt8(ascii: "/") where allowsComments && skipLiteral("//"):
+                while position < bytes.count, bytes[position] != 0x0A { position += 1 }
             default: return
             }
         }

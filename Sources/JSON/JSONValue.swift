@@ -8,8 +8,10 @@ package enum JSONValue: Sendable, Hashable {
     case object(JSONObject)
 
     /// Parses one whole text (see `JSONReader` for what is refused).
-    package static func parse(_ bytes: [UInt8], maximumDepth: Int = 64) throws(JSONError) -> JSONValue {
-        var reader = JSONReader(bytes, maximumDepth: maximumDepth)
+    package static func parse(
+        _ bytes: [UInt8], maximumDepth: Int = 64, allowingComments: Bool = false
+    ) throws(JSONError) -> JSONValue {
+        var reader = JSONReader(bytes, maximumDepth: maximumDepth, allowingComments: allowingComments)
         let value = try reader.readValue()
         try reader.finish()
         return value

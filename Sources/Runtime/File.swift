@@ -1,0 +1,26 @@
+internal import Glibc
+
+/// Whole small files: settings, keys, certificates.
+package enum File {
+    /// The bytes of the file at `path`; throws EFBIG when there are more than `limit`.
+    package static func bytes(at path: String, limit: Int = 16 << 20) throws(SystemError) -> [UInt8] {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw SystemError(call: "open \(path)") }
+        defer { close(file) }
+        var contents: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(file, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw SystemError(call: "read \(path)") }
+            if count == 0 { return contents }
+            guard contents.count + count <= limit else { throw SystemError(call: "read \(path)", code: EFBIG) }
+            contents.append(contentsOf: chunk[..<count])
+        }
+    }
+
+    /// The text of the file at `path`; what is not UTF-8 becomes U+FFFD.
+    package static func text(at path: String, limit: Int = 16 << 20) throws(SystemError) -> String {
+        String(decoding: try bytes(at: path, limit: limit), as: UTF8.self)
+    }
+}

@@ -1,0 +1,317 @@
+package import JSON
+
+/// Reads settings from one file and the environment, checks them and documents them.
+///
+/// The file is JSON with `//` comments. Each key `part.keyName` may also be given as the environment variable
+/// `HOLDFAST_PART_KEY_NAME`, which wins. Reading goes on after a mistake so that `finish()` can name all of them at once;
+/// what nobody asked for is a mistake too, and the nearest known name is suggested.
+package struct SettingsReader: Sendable {
+    /// One documented key.
+    package struct Key: Sendable {
+        /// Dotted; `*` stands for a name that the operator chooses.
+        package let name: String
+        package let type: String
+        package let defaultValue: String?
+        package let range: String?
+        package let help: String
+        /// What is in force, secrets redacted; nil when nothing is set and there is no default.
+        package fileprivate(set) var effectiveValue: String?
+    }
+
+    package private(set) var keys: [Key] = []
+
+    private let file: JSONValue
+    private let environment: [String: String]
+    private let readFile: @Sendable (String) throws -> String
+    private let isDocumenting: Bool
+    private var scope: [String] = []
+    private var documentedScope: [String] = []
+    private var claimed: Set<[String]> = []
+    private var claimedVariables: Set<String> = ["HOLDFAST_SETTINGS"]
+    private var problems: [String] = []
+
+    /// `environment` is the whole of it; only names that begin with `HOLDFAST_` count. `readFile` gives the text of a
+    /// file that holds a secret.
+    package init(
+        file: JSONValue, environment: [String: String],
+        readFile: @escaping @Sendable (String) throws -> String = { try File.text(at: $0) }
+    ) {
+        self.init(file: file, environment: environment, isDocumenting: false, readFile: readFile)
+    }
+
+    /// A reader over nothing, for listing the keys: names that operators choose appear as `*`, and defaults hold.
+    package static var documenting: SettingsReader {
+        SettingsReader(file: .object(JSONObject()), environment: [:], isDocumenting: true) { _ in "" }
+    }
+
+    private init(
+        file: JSONValue, environment: [String: String], isDocumenting: Bool,
+        readFile: @escaping @Sendable (String) throws -> String
+    ) {
+        self.file = file
+        self.environment = environment.filter { $0.key.hasPrefix("HOLDFAST_") }
+        self.isDocumenting = isDocumenting
+        self.readFile = readFile
+        if file.object == nil { problems.append("the settings file must be one JSON object") }
+    }
+
+    // MARK: Kinds of settings
+
+    package mutating func string(_ key: String, default fallback: String, _ help: String) -> String {
+        read(key, .text, fallback, fallback, help) { $0 } ?? fallback
+    }
+
+    package mutating func optionalString(_ key: String, _ help: String) -> String? {
+        read(key, .text, nil, nil, help) { $0 }
+    }
+
+    /// A string that must be given.
+    package mutating func requiredString(_ key: String, _ help: String) -> String {
+        let value: String? = read(key, .text, nil, nil, help, isRequired: true) { $0 }
+        return value ?? ""
+    }
+
+    /// One of a few words.
+    package mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ key: String, default fallback: Choice, _ help: String
+    ) -> Choice {
+        let words = Choice.allCases.map(\.rawValue)
+        return read(key, .text, fallback, fallback.rawValue, help, range: words.joined(separator: " | ")) { text in
+            guard let choice = Choice(rawValue: text) else {
+                throw Complaint("must be \(words.joined(separator: " or "))")
+            }
+            return choice
+        } ?? fallback
+    }
+
+    /// A value that is never shown. `<key>File` names a file to read it from instead, its last line feed left out.
+    package mutating func secret(_ key: String, default fallback: String? = nil, _ help: String) -> Secret? {
+        let readFile = readFile
+        let direct = read(key, .secret, fallback.map(Secret.init), fallback.map { _ in "<redacted>" }, help) {
+            Secret($0)
+        }
+        let fromFile: Secret? = read(key + "File", .text, nil, nil, "File to read `\(key)` from.") { path in
+            do {
+                let text = try readFile(path)
+                return Secret(text.hasSuffix("\n") ? String(text.dropLast()) : text)
+            } catch { throw Complaint("cannot be read: \(error)") }
+        }
+        return fromFile ?? direct
+    }
+
+    package mutating func integer(
+        _ key: String, default fallback: Int, in range: ClosedRange<Int>, _ help: String
+    ) -> Int {
+        read(key, .integer, fallback, "\(fallback)", help, range: "\(range.lowerBound)…\(range.upperBound)") { text in
+            guard let value = Int(text) else { throw Complaint("must be a whole number") }
+            guard range.contains(value) else {
+                throw Complaint("must be from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return value
+        } ?? fallback
+    }
+
+    /// A whole number without a default.
+    package mutating func optionalInteger(_ key: String, in range: ClosedRange<Int64>, _ help: String) -> Int64? {
+        read(key, .integer, nil, nil, help, range: "\(range.lowerBound)…\(range.upperBound)") { text in
+            guard let value = Int64(text), range.contains(value) else {
+                throw Complaint("must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return value
+        }
+    }
+
+    package mutating func boolean(_ key: String, default fallback: Bool, _ help: String) -> Bool {
+        read(key, .boolean, fallback, "\(fallback)", help) { text in
+            guard let value = Bool(text) else { throw Complaint("must be true or false") }
+            return value
+        } ?? fallback
+    }
+
+    /// A time such as `250ms`, `5s`, `10m`, `24h` or `7d`.
+    package mutating func duration(
+        _ key: String, default fallback: Duration, in range: ClosedRange<Duration>, _ help: String
+    ) -> Duration {
+        let rangeText = "\(range.lowerBound.settingText)…\(range.upperBound.settingText)"
+        return read(key, .duration, fallback, fallback.settingText, help, range: rangeText) { text in
+            guard let value = Duration(settingText: text) else {
+                throw Complaint("must be a time such as 250ms, 5s, 10m, 24h or 7d")
+            }
+            guard range.contains(value) else {
+                throw Complaint("must be from \(range.lowerBound.settingText) to \(range.upperBound.settingText)")
+            }
+            return value
+        } ?? fallback
+    }
+
+    /// A size such as `65536`, `256KiB`, `64MiB` or `4GiB`.
+    package mutating func byteCount(
+        _ key: String, default fallback: Int, in range: ClosedRange<Int>, _ help: String
+    ) -> Int {
+        let shown = { (count: Int) in ByteCount.text(count) }
+        let rangeText = "\(shown(range.lowerBound))…\(shown(range.upperBound))"
+        return read(key, .byteCount, fallback, shown(fallback), help, range: rangeText) { text in
+            guard let value = ByteCount.parse(text) else {
+                throw Complaint("must be a size such as 65536, 256KiB, 64MiB or 4GiB")
+            }
+            guard range.contains(value) else {
+                throw Complaint("must be from \(shown(range.lowerBound)) to \(shown(range.upperBound))")
+            }
+            return value
+        } ?? fallback
+    }
+
+    /// A list of strings; in the environment, separated by commas.
+    package mutating func strings(_ key: String, default fallback: [String] = [], _ help: String) -> [String] {
+        read(key, .list, fallback, fallback.joined(separator: ","), help) { text in
+            text.split(separator: ",").map { String($0.drop { $0 == " " }) }
+        } ?? fallback
+    }
+
+    // MARK: Names that the operator chooses
+
+    /// The member names of the object at `key`, sorted.
+    package mutating func names(in key: String) -> [String] {
+        if isDocumenting { return ["*"] }
+        guard let value = value(at: path(key)) else { return [] }
+        guard let object = value.object else {
+            problems.append("\(path(key).joined(separator: ".")): must be an object")
+            claimed.insert(path(key))
+            return []
+        }
+        return object.keys.sorted()
+    }
+
+    /// Reads within the object `name` of `key`: inside, keys are relative to it.
+    package mutating func within<Value>(
+        _ key: String, _ name: String, _ body: (inout SettingsReader) -> Value
+    ) -> Value {
+        let (outer, outerDocumented) = (scope, documentedScope)
+        scope = path(key) + [name]
+        documentedScope = documentedScope + key.split(separator: ".").map(String.init) + ["*"]
+        defer { (scope, documentedScope) = (outer, outerDocumented) }
+        return body(&self)
+    }
+
+    /// Lets a part add a complaint of its own about `key`, such as two settings that contradict each other.
+    package mutating func complain(about key: String, _ complaint: String) {
+        if !isDocumenting { problems.append("\(path(key).joined(separator: ".")): \(complaint)") }
+    }
+
+    // MARK: The end
+
+    /// Throws all mistakes, unknown names included. Call it once everything has been read.
+    package func finish() throws(SettingsError) {
+        var problems = problems
+        for path in unclaimed(in: file, at: []) {
+            let name = path.joined(separator: ".")
+            problems.append("\(name): there is no such setting" + suggestion(for: name, among: claimedNames))
+        }
+        for variable in environment.keys.sorted() where !claimedVariables.contains(variable) {
+            problems.append(
+                "\(variable): there is no such setting" + suggestion(for: variable, among: Array(claimedVariables)))
+        }
+        if !problems.isEmpty { throw SettingsError(problems: problems) }
+    }
+
+    // MARK: Pieces
+
+    private enum ValueType: String {
+        case text = "string"
+        case secret, integer, boolean, duration
+        case byteCount = "size"
+        case list
+    }
+
+    private struct Complaint: Error {
+        let text: String
+        init(_ text: String) { self.text = text }
+    }
+
+    private mutating func read<Value>(
+        _ key: String, _ type: ValueType, _ fallback: Value?, _ fallbackText: String?, _ help: String,
+        range: String? = nil, isRequired: Bool = false, _ convert: (String) throws -> Value
+    ) -> Value? {
+        let path = path(key)
+        let name = path.joined(separator: ".")
+        let variable = Self.variable(path)
+        claimed.insert(path)
+        claimedVariables.insert(variable)
+        let (origin, text) = text(of: type, at: path, variable, name)
+        let shown = text.map { type == .secret ? "<redacted>" : $0 } ?? fallbackText
+        keys.append(
+            Key(
+                name: (documentedScope + key.split(separator: ".").map(String.init)).joined(separator: "."),
+                type: type.rawValue, defaultValue: fallbackText, range: range, help: help, effectiveValue: shown))
+        guard let text else {
+            if isRequired && !isDocumenting { problems.append("\(name): is needed. \(help)") }
+            return fallback
+        }
+        do { return try convert(text) } catch {
+            let given = type == .secret ? "" : ", not \"\(text)\""
+            problems.append("\(origin): \((error as? Complaint)?.text ?? "\(error)")\(given)")
+            return fallback
+        }
+    }
+
+    /// The text given for a setting, and where: the environment wins over the file.
+    private mutating func text(
+        of type: ValueType, at path: [String], _ variable: String, _ name: String
+    ) -> (origin: String, text: String?) {
+        if let text = environment[variable] { return (variable, text) }
+        switch value(at: path) {
+        case nil, .null: return (name, nil)
+        case .string(let text) where type != .list: return (name, text)
+        case .number(let number) where type == .integer || type == .byteCount: return (name, number.text)
+        case .bool(let value) where type == .boolean: return (name, "\(value)")
+        case .array(let elements) where type == .list && elements.allSatisfy { $0.string != nil }:
+            return (name, elements.compactMap(\.string).joined(separator: ","))
+        default:
+            problems.append("\(name): must be a \(type.rawValue)\(type == .list ? " of strings" : "")")
+            return (name, nil)
+        }
+    }
+
+    private func path(_ key: String) -> [String] { scope + key.split(separator: ".").map(String.init) }
+
+    private func value(at path: [String]) -> JSONValue? {
+        path.reduce(JSONValue?.some(file)) { value, name in value?[name] }
+    }
+
+    private func unclaimed(in value: JSONValue, at path: [String]) -> [[String]] {
+        if claimed.contains(path) { return [] }
+        guard let object = value.object else { return path.isEmpty ? [] : [path] }
+        if object.members.isEmpty, !claimed.contains(where: { $0.starts(with: path) }) { return [path] }
+        return object.members.flatMap { unclaimed(in: $0.value, at: path + [$0.key]) }
+    }
+
+    private var claimedNames: [String] { claimed.map { $0.joined(separator: ".") } }
+
+    private func suggestion(for name: String, among known: [String]) -> String {
+        let nearest = known.min { (EditDistance.between(name, $0), $0) < (EditDistance.between(name, $1), $1) }
+        guard let nearest, EditDistance.between(name, nearest) <= max(2, name.count / 3) else { return "" }
+        return "; did you mean \(nearest)?"
+    }
+
+    /// `broker.connectTimeout` is `HOLDFAST_BROKER_CONNECT_TIMEOUT`.
+    private static func variable(_ path: [String]) -> String {
+        var text = "HOLDFAST"
+        for name in path {
+            text += "_"
+            var previous: Character = "_"
+            for character in name {
+                if character.isUppercase, previous.isLowercase { text += "_" }
+                text += character.isLetter || character.isNumber ? character.uppercased() : "_"
+                previous = character
+            }
+        }
+        return text
+    }
+}
+
+/// Everything that is wrong with the settings, a sentence each.
+package struct SettingsError: Error, Sendable, CustomStringConvertible {
+    package let problems: [String]
+    package init(problems: [String]) { self.problems = problems }
+    package var description: String { problems.joined(separator: "\n") }
+}
