@@ -29,17 +29,21 @@ struct CurrentPeriod {
     }
 
     init?(of transactions: [TransactionFact], at instant: Timestamp, map: ProductMap) {
+        let begun = transactions.prefix { $0.purchaseDate <= instant }
         // The record keeps a transaction under purchase date and id; should Apple ever sign two purchase dates for one id,
         // the later signature counts.
-        let begun = transactions.filter { $0.purchaseDate <= instant }.filter { fact in
+        func stands(_ fact: TransactionFact) -> Bool {
             !transactions.contains { $0.transactionID == fact.transactionID && fact.isSuperseded(by: $0) }
         }
-        guard let newest = begun.max(by: { $0.isOlderPeriod(than: $1) }) else { return nil }
+        guard let last = begun.last(where: stands) else { return nil }
+        let newest =
+            begun.suffix { $0.purchaseDate >= last.purchaseDate }.filter(stands)
+            .max { $0.isOlderPeriod(than: $1) } ?? last
         let members = begun.filter { member in
             member.transactionID == newest.transactionID
-                || (member.productID == newest.productID && member.expiresDate != nil
-                    && member.expiresDate == newest.expiresDate && !member.isUpgraded)
-        }
+                || (member.expiresDate != nil && member.expiresDate == newest.expiresDate
+                    && member.productID == newest.productID && !member.isUpgraded)
+        }.filter(stands)
         let revocations = members.compactMap { member in
             member.revocationDate.map { Revocation(date: $0, type: member.revocationType) }
         }
@@ -106,6 +110,13 @@ struct CurrentPeriod {
             return Verdict(
                 state: .expired, reason: .noWordFromApple, validUntil: bound, pendingVerification: true)
         }
+    }
+}
+
+extension ArraySlice {
+    /// The elements from the end on for which the condition holds.
+    fileprivate func suffix(while condition: (Element) -> Bool) -> ArraySlice {
+        self[(lastIndex { !condition($0) }.map { index(after: $0) } ?? startIndex)...]
     }
 }
 

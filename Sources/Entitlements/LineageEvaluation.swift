@@ -53,17 +53,20 @@ extension LineageRecord {
     /// Every instant after this one at which some rule may decide otherwise, ascending.
     private func turningPoints(after instant: Timestamp, map: ProductMap, policy: EvaluationPolicy) -> [Timestamp] {
         var points: [Timestamp] = []
+        func add(_ point: Timestamp?) {
+            if let point, point > instant { points.append(point) }
+        }
         for transaction in transactions {
-            points.append(transaction.purchaseDate)
-            if let revocation = transaction.revocationDate { points.append(revocation) }
-            if let end = transaction.end(by: map) { points += [end, end + policy.holdBound] }
+            add(transaction.purchaseDate)
+            add(transaction.revocationDate)
+            let end = transaction.end(by: map)
+            add(end)
+            add(end.map { $0 + policy.holdBound })
         }
-        if let renewal {
-            points.append(renewal.signedDate)
-            if let grace = renewal.gracePeriodExpiresDate { points.append(grace) }
-        }
-        if let status { points.append(status.signedDate) }
-        return points.filter { $0 > instant }.sorted()
+        add(renewal?.signedDate)
+        add(renewal?.gracePeriodExpiresDate)
+        add(status?.signedDate)
+        return points.sorted()
     }
 
     private func state(at instant: Timestamp, map: ProductMap, policy: EvaluationPolicy) -> LineageEvaluation {
@@ -91,11 +94,12 @@ extension LineageRecord {
     private func formerEntitlements(
         at instant: Timestamp, beside current: Set<String>, map: ProductMap
     ) -> [String: Timestamp] {
-        let begun = transactions.filter { $0.purchaseDate <= instant }
+        let begun = transactions.prefix { $0.purchaseDate <= instant }
         var former: [String: Timestamp] = [:]
-        for (transaction, next) in zip(begun, begun.dropFirst()) {
-            for entitlement in map[transaction.productID]?.entitlements ?? [] where !current.contains(entitlement) {
-                let ends = [transaction.end(by: map), transaction.revocationDate, next.purchaseDate].compactMap(\.self)
+        for index in begun.indices.dropLast() {
+            let (productID, next) = (begun[index].productID, begun[index + 1].purchaseDate)
+            for entitlement in map[productID]?.entitlements ?? [] where !current.contains(entitlement) {
+                let ends = [begun[index].end(by: map), begun[index].revocationDate, next].compactMap(\.self)
                 former[entitlement] = ends.min()
             }
         }
