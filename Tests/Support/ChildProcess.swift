@@ -1,80 +1,71 @@
-import CLinux
 import Glibc
 import Runtime
 
-/// A program that runs beside the test, for killing it: its standard output arrives line by line.
+/// A long-running program under test, such as `holdfast gateway`; what it writes goes to a file.
+///
+/// It is killed when it is no longer referred to, and by a watchdog when the test process is gone.
 package final class ChildProcess: Sendable {
     package let pid: Int32
-    /// Ends when the program has ended and all it wrote has been read.
-    package let lines: AsyncStream<String>
-    private let ended: AsyncStream<Int32>
+    private let logPath: String
+    private let exit: Task<Int32, Never>
 
-    /// Its standard error goes where the test's goes.
-    package init(_ path: String, _ arguments: [String]) throws {
-        var ends: [Int32] = [0, 0]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw SystemError(call: "pipe2") }
-        let output = ends[0]
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
-        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        var argv = ([path] + arguments).map { strdup($0) } + [nil]
-        defer { for argument in argv { free(argument) } }
-        var pid = pid_t()
-        let status = posix_spawn(&pid, path, &actions, nil, &argv, environ)
-        close(ends[1])
-        guard status == 0 else {
-            close(output)
-            throw SystemError(call: "posix_spawn \(path)", code: status)
-        }
-        self.pid = pid
-        let (lines, linesEnd) = AsyncStream<String>.makeStream()
-        let (ended, endedEnd) = AsyncStream<Int32>.makeStream()
-        self.lines = lines
-        self.ended = ended
-        let child = pid
-        try Thread.start(name: "child-output") {
-            var rest: [UInt8] = []
-            var chunk = [UInt8](repeating: 0, count: 65536)
-            while true {
-                let count = read(output, &chunk, chunk.count)
-                if count < 0 && errno == EINTR { continue }
-                guard count > 0 else { break }
-                rest += chunk[..<count]
-                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                    linesEnd.yield(String(decoding: rest[..<end], as: UTF8.self))
-                    rest.removeFirst(end + 1)
-                }
-            }
-            close(output)
-            linesEnd.finish()
-            var wait: Int32 = 0
-            while waitpid(child, &wait, 0) < 0 && errno == EINTR {}
-            endedEnd.yield(wait & 0x7f == 0 ? (wait >> 8) & 0xff : 128 + (wait & 0x7f))
-            endedEnd.finish()
-        }
+    /// The `holdfast` that was built beside these tests.
+    package static func holdfast(_ arguments: [String], log: String) throws -> ChildProcess {
+        try ChildProcess(try product("holdfast"), arguments, log: log)
     }
 
-    package func signal(_ number: Int32) { _ = Glibc.kill(pid, number) }
-
-    /// The exit code, or 128 + the signal that ended it. To be asked once.
-    package func status() async -> Int32? {
-        for await status in ended { return status }
-        return nil
-    }
-
-    /// The path of an executable of this package, which lies beside the one that runs the tests.
+    /// The path of an executable that was built beside these tests.
     package static func product(_ name: String) throws -> String {
-        var buffer = [CChar](repeating: 0, count: 4096)
-        let count = readlink("/proc/self/exe", &buffer, buffer.count)
-        guard count > 0 else { throw SystemError(call: "readlink") }
-        let running = String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
-        for start in [running, CommandLine.arguments.first ?? ""] {
-            let path = start.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" } + "/\(name)"
-            if access(path, X_OK) == 0 { return path }
-        }
-        throw CommandError("\(name) is not beside \(running)")
+        var path = [CChar](repeating: 0, count: 4096)
+        let length = readlink("/proc/self/exe", &path, path.count - 1)
+        guard length > 0 else { throw SystemError(call: "readlink") }
+        // The runner is the test bundle itself; the product lies in the same folder.
+        let runner = String(decoding: path[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let folder = runner.split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
+        let beside = "\(folder)/\(name)"
+        return access(beside, X_OK) == 0 ? beside : "\(Command.packageFolder)/.build/debug/\(name)"
     }
+
+    package init(_ path: String, _ arguments: [String], log: String) throws {
+        let output = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard output >= 0 else { throw SystemError(call: "open \(log)") }
+        defer { close(output) }
+        let pid = try Command.spawn(path, arguments, output: output)
+        self.pid = pid
+        logPath = log
+        let watch =
+            "while kill -0 \(getpid()) && kill -0 \(pid); do sleep 1; done 2>/dev/null; kill -9 \(pid) 2>/dev/null"
+        let watchdog = try Command.spawn("/bin/sh", ["-c", watch], output: output)
+        exit = Task {
+            await withCheckedContinuation { continuation in
+                let wait: @Sendable () -> Void = {
+                    let status = Command.waitForExit(of: pid)
+                    Glibc.kill(watchdog, SIGKILL)
+                    _ = Command.waitForExit(of: watchdog)
+                    continuation.resume(returning: status)
+                }
+                // Without a thread to wait on there is nobody to wait for.
+                do { try Thread.start(name: "wait", wait) } catch { wait() }
+            }
+        }
+    }
+
+    deinit { Glibc.kill(pid, SIGKILL) }
+
+    /// kill -9, and waits until it is gone.
+    package func kill() async {
+        Glibc.kill(pid, SIGKILL)
+        _ = await exit.value
+    }
+
+    /// SIGTERM, and waits for its exit code (128 + the signal if one ended it).
+    package func terminate() async -> Int32 {
+        Glibc.kill(pid, SIGTERM)
+        return await exit.value
+    }
+
+    package func signal(_ number: Int32) { Glibc.kill(pid, number) }
+
+    /// Everything that it wrote so far.
+    package var log: String { (try? File.text(at: logPath, limit: 256 << 20)) ?? "" }
 }
