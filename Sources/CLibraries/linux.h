@@ -26,6 +26,7 @@ static inline void holdfast_name_this_thread(const char *name) {
 static const uint32_t HOLDFAST_EPOLLIN = EPOLLIN;
 static const uint32_t HOLDFAST_EPOLLOUT = EPOLLOUT;
 static const uint32_t HOLDFAST_EPOLLRDHUP = EPOLLRDHUP;
+static const uint32_t HOLDFAST_EPOLLEXCLUSIVE = EPOLLEXCLUSIVE;
 static const uint32_t HOLDFAST_EPOLLHUP = EPOLLHUP;
 static const uint32_t HOLDFAST_EPOLLERR = EPOLLERR;
 

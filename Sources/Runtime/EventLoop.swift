@@ -16,6 +16,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         package init(rawValue: UInt8) { self.rawValue = rawValue }
         package static let read = Interest(rawValue: 1)
         package static let write = Interest(rawValue: 2)
+        /// Of the loops that watch the same listener, wakes one and not all. It cannot be rewatched.
+        package static let exclusive = Interest(rawValue: 4)
     }
 
     /// What has become possible on a watched file descriptor. `hangup` comes with whatever is still readable.
@@ -147,7 +149,12 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     private func control(_ operation: Int32, _ fd: Int32, _ interest: Interest) throws(SystemError) {
         var event = unsafe epoll_event(events: 0, data: epoll_data_t(u64: UInt64(UInt32(bitPattern: fd))))
-        if interest.contains(.read) { unsafe event.events |= HOLDFAST_EPOLLIN | HOLDFAST_EPOLLRDHUP }
+        if interest.contains(.exclusive) {
+            // Linux refuses EPOLLEXCLUSIVE together with EPOLLRDHUP.
+            unsafe event.events |= HOLDFAST_EPOLLIN | HOLDFAST_EPOLLEXCLUSIVE
+        } else if interest.contains(.read) {
+            unsafe event.events |= HOLDFAST_EPOLLIN | HOLDFAST_EPOLLRDHUP
+        }
         if interest.contains(.write) { unsafe event.events |= HOLDFAST_EPOLLOUT }
         guard unsafe epoll_ctl(epoll, operation, fd, &event) == 0 else { throw SystemError(call: "epoll_ctl") }
     }

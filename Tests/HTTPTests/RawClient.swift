@@ -1,0 +1,113 @@
+import CLinux
+import Glibc
+import Runtime
+
+/// A client that sends exactly the bytes it is told to, on a thread of its own so that its waits block nobody.
+struct RawClient: Sendable {
+    private let descriptor: Int32
+
+    /// Connects to loopback, lets `body` talk, and closes. Every wait ends after `patience` with an error.
+    static func talk<Value: Sendable>(
+        to port: Int, patience: Duration = .seconds(20), _ body: @escaping @Sendable (RawClient) throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            do {
+                try Thread.start(name: "client") {
+                    continuation.resume(
+                        with: Result {
+                            let client = try RawClient(port: port, patience: patience)
+                            defer { close(client.descriptor) }
+                            return try body(client)
+                        })
+                }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+
+    private init(port: Int, patience: Duration) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw SystemError(call: "socket") }
+        var time = timeval(
+            tv_sec: Int(patience.components.seconds),
+            tv_usec: Int(patience.components.attoseconds / 1_000_000_000_000))
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+        var one: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard status == 0 else {
+            let error = SystemError(call: "connect")
+            close(descriptor)
+            throw error
+        }
+    }
+
+    func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) throws {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(
+                    descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { throw SystemError(call: "send") }
+            sent += count
+        }
+    }
+
+    /// Says that nothing more will be sent.
+    func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Makes the close a reset, as a client that dies does.
+    func resetOnClose() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    /// What arrives next; empty at the end.
+    func receive() throws -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        if count < 0 && errno == ECONNRESET { return [] }
+        guard count >= 0 else { throw SystemError(call: "recv") }
+        return Array(buffer[..<count])
+    }
+
+    /// Everything up to the end.
+    func receiveAll() throws -> String {
+        var all: [UInt8] = []
+        while true {
+            let piece = try receive()
+            if piece.isEmpty { return String(decoding: all, as: UTF8.self) }
+            all += piece
+        }
+    }
+
+    /// Everything up to and including `end`; throws at the end of the stream.
+    func receive(upTo end: String) throws -> String {
+        var all: [UInt8] = []
+        while true {
+            let piece = try receive()
+            guard !piece.isEmpty else { throw SystemError(call: "recv", code: ECONNRESET) }
+            all += piece
+            let text = String(decoding: all, as: UTF8.self)
+            if text.contains(end) { return text }
+        }
+    }
+}
+
+/// The status codes of the answers in a stream, in order.
+func statuses(in stream: String) -> [Int] {
+    stream.split(separator: "HTTP/1.1 ", omittingEmptySubsequences: false).dropFirst().compactMap { Int($0.prefix(3)) }
+}
