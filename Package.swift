@@ -57,6 +57,9 @@ let package = Package(
         // Fixtures that start real servers on private ports and folders; shipped with nothing.
         .target(
             name: "TestSupport", dependencies: ["CLibraries", "Runtime"], path: "Tests/Support", swiftSettings: strict),
+        // A process for the spool's tests to kill; shipped with nothing.
+        .executableTarget(
+            name: "SpoolProbe", dependencies: ["Gateway", "Runtime"], path: "Tests/SpoolProbe", swiftSettings: strict),
         tests("JSONTests", ["JSON"]),
         tests("TimeTests", ["Time"]),
         tests("RuntimeTests", ["Runtime"]),
@@ -68,7 +71,10 @@ let package = Package(
         tests("CacheTierTests", ["CacheTier", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
         tests(
             "GatewayTests",
-            ["Gateway", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Runtime", "Time", "JSON"]),
+            [
+                "SpoolProbe", "Gateway", "CacheTier", "AppStore", "Entitlements", "Redis", "Broker", "HTTP", "Runtime",
+                "Time", "JSON",
+            ]),
         tests(
             "ConsumerTests",
             ["Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "Redis", "Runtime", "Time", "JSON"]),

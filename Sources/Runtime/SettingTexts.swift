@@ -42,21 +42,3 @@ enum ByteCount {
         return unit.map { "\(bytes / $0.bytes)\($0.suffix)" } ?? "\(bytes)"
     }
 }
-
-/// How many single letters must change to make one name of another (Levenshtein).
-enum EditDistance {
-    static func between(_ a: String, _ b: String) -> Int {
-        let target = Array(b.utf8)
-        var row = Array(0...target.count)
-        for (i, letter) in a.utf8.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, other) in target.enumerated() {
-                let substituted = diagonal + (letter == other ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(substituted, row[j] + 1, row[j + 1] + 1)
-            }
-        }
-        return row[target.count]
-    }
-}

@@ -288,9 +288,7 @@ package struct SettingsReader: Sendable {
     private var claimedNames: [String] { claimed.map { $0.joined(separator: ".") } }
 
     private func suggestion(for name: String, among known: [String]) -> String {
-        let nearest = known.min { (EditDistance.between(name, $0), $0) < (EditDistance.between(name, $1), $1) }
-        guard let nearest, EditDistance.between(name, nearest) <= max(2, name.count / 3) else { return "" }
-        return "; did you mean \(nearest)?"
+        NearestName.to(name, among: known).map { "; did you mean \($0)?" } ?? ""
     }
 
     /// `broker.connectTimeout` is `HOLDFAST_BROKER_CONNECT_TIMEOUT`.

@@ -46,12 +46,29 @@ package enum Command {
         var ends: [Int32] = [0, 0]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw SystemError(call: "pipe2") }
         defer { close(ends[0]) }
+        let spawned = Swift.Result { try spawn(path, arguments, output: ends[1]) }
+        close(ends[1])
+        let pid = try spawned.get()
+
+        var output: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = read(ends[0], &chunk, chunk.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { break }
+            output += chunk[..<count]
+        }
+        return Result(status: waitForExit(of: pid), output: String(decoding: output, as: UTF8.self))
+    }
+
+    /// Starts a program whose standard output and error go to the file descriptor `output`.
+    static func spawn(_ path: String, _ arguments: [String], output: Int32) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 2)
+        posix_spawn_file_actions_adddup2(&actions, output, 1)
+        posix_spawn_file_actions_adddup2(&actions, output, 2)
         // A server must not inherit the sockets of tests that run beside the one that starts it.
         posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         // Nor the test runner's ideas about signals, or SIGTERM would not end it.
@@ -68,20 +85,14 @@ package enum Command {
         defer { for argument in argv { free(argument) } }
         var pid = pid_t()
         let status = posix_spawn(&pid, path, &actions, &attributes, &argv, environ)
-        close(ends[1])
         guard status == 0 else { throw SystemError(call: "posix_spawn \(path)", code: status) }
+        return pid
+    }
 
-        var output: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 4096)
-        while true {
-            let count = read(ends[0], &chunk, chunk.count)
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { break }
-            output += chunk[..<count]
-        }
+    /// Blocks until the child ends; its exit code, or 128 + the signal that ended it.
+    static func waitForExit(of pid: pid_t) -> Int32 {
         var wait: Int32 = 0
         while waitpid(pid, &wait, 0) < 0 && errno == EINTR {}
-        let code = wait & 0x7f == 0 ? (wait >> 8) & 0xff : 128 + (wait & 0x7f)
-        return Result(status: code, output: String(decoding: output, as: UTF8.self))
+        return wait & 0x7f == 0 ? (wait >> 8) & 0xff : 128 + (wait & 0x7f)
     }
 }

@@ -1,0 +1,65 @@
+import Glibc
+import Runtime
+
+/// One subcommand of `holdfast`.
+struct Command: Sendable {
+    let name: String
+    /// One line for the overview.
+    let summary: String
+    let help: String
+    /// Returns the exit code.
+    let run: @Sendable ([String]) async throws -> Int32
+
+    static let all = [
+        Command(
+            name: "settings", summary: SettingsCommand.summary, help: SettingsCommand.help, run: SettingsCommand.run)
+    ]
+
+    private static var overview: String {
+        let width = all.map(\.name.count).max() ?? 0
+        let lines = all.map { "  \($0.name)\(String(repeating: " ", count: width - $0.name.count))  \($0.summary)" }
+        return """
+            usage: holdfast COMMAND [ARGUMENTS]
+
+            \(lines.joined(separator: "\n"))
+
+            `holdfast COMMAND --help` tells more. Exit codes: 0 fine, 1 the thing asked about is bad, 2 usage,
+            3 a dependency is unreachable.
+            """
+    }
+
+    /// Finds the subcommand and runs it; mistakes go to standard error.
+    static func run(_ arguments: [String]) async -> Int32 {
+        guard let name = arguments.first, name != "--help", name != "-h", name != "help" else {
+            print(overview)
+            return arguments.isEmpty ? 2 : 0
+        }
+        guard let command = all.first(where: { $0.name == name }) else {
+            let nearest = NearestName.to(name, among: all.map(\.name))
+            Console.error("there is no command \(name)" + (nearest.map { "; did you mean \($0)?" } ?? ""))
+            return 2
+        }
+        let rest = Array(arguments.dropFirst())
+        if rest.contains("--help") || rest.contains("-h") {
+            print(command.help)
+            return 0
+        }
+        do { return try await command.run(rest) } catch let error as UsageError {
+            Console.error("\(error.sentence)\nSee holdfast \(name) --help.")
+            return 2
+        } catch let error as SettingsError {
+            for problem in error.problems { Console.error("settings: \(problem)") }
+            return 2
+        } catch {
+            Console.error("\(error)")
+            return 3
+        }
+    }
+}
+
+/// What people read at a terminal.
+enum Console {
+    static func error(_ text: String) {
+        Log.standardError(Array("holdfast: \(text)\n".utf8))
+    }
+}

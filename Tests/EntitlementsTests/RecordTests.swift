@@ -1,0 +1,95 @@
+import Testing
+import Time
+
+@testable import Entitlements
+
+@Suite("Lineage record") struct RecordTests {
+    @Test func theNewestSignedTransactionNamesTheCustomer() {
+        let record = record(
+            period("1", from: day(0), to: day(30), signed: day(40), token: "late"),
+            period("2", from: day(30), to: day(60), token: "early"), period("3", from: day(60), to: day(90)))
+        #expect(record.customer == "late")
+    }
+
+    @Test func withoutATokenNobodyIsTheCustomer() {
+        #expect(record(period("1", from: day(0), to: day(30))).customer == nil)
+    }
+
+    @Test func ofTwoVersionsSignedTogetherTheRevocationWins() {
+        let granted = period("1", from: day(0), to: day(30), signed: day(10))
+        let revoked = period("1", from: day(0), to: day(30), signed: day(10), revoked: day(10))
+        #expect(record(granted, revoked) == record(revoked, granted))
+        #expect(record(granted, revoked).transactions == [revoked])
+    }
+
+    @Test func ofTwoStatusesSignedTogetherTheRevocationThenTheGreaterNumberWins() {
+        func latest(of statuses: Int64...) -> Int64? {
+            var record = LineageRecord(lineage: lineage)
+            for status in statuses {
+                record.fold(observation(status: StatusFact(status: status, signedDate: day(1))))
+            }
+            return record.status?.status
+        }
+        #expect(latest(of: 1, 4, 2) == 4)
+        #expect(latest(of: 5, 9, 1) == 5)
+        #expect(latest(of: -1, 0, -7) == 0)
+    }
+
+    @Test func foldSaysWhetherAnythingChanged() {
+        var record = LineageRecord(lineage: lineage)
+        let news = observation(transaction: period("1", from: day(0), to: day(30), token: "a"))
+        #expect(changes(&record, news))
+        #expect(!changes(&record, news))
+        #expect(!changes(&record, observation(transaction: period("1", from: day(0), to: day(30), signed: day(-1)))))
+    }
+
+    @Test func anObservationOfAnotherLineageIsNotTakenIn() {
+        var record = LineageRecord(lineage: lineage)
+        var news = observation(transaction: period("1", from: day(0), to: day(30)))
+        news.lineage = LineageID(app: AppID("demo"), environment: .sandbox, originalTransactionID: "1000")
+        #expect(!changes(&record, news))
+        #expect(record.transactions.isEmpty)
+    }
+
+    @Test("Invariant 10: a record keeps its newest transactions and not more")
+    func aRecordKeepsItsNewestTransactions() {
+        var record = LineageRecord(lineage: lineage)
+        for number in (0..<200).shuffled() {
+            let number = number % 100
+            record.fold(observation(transaction: period("\(number)", from: day(number), to: day(number + 1))))
+        }
+        #expect(record.transactions.map(\.purchaseDate) == (36..<100).map { day($0) })
+    }
+
+    @Test func theBytesAreThoseWrittenDown() throws {
+        let record = record(
+            period("1", from: day(0), to: day(30), token: "a"), renewal: renewal(signed: day(2), on: false), status: 1)
+        #expect(
+            String(decoding: record.encoded(), as: UTF8.self)
+                == #"{"v":1,"t":[{"id":"1","orig":"1000","prod":"basic.month","signed":1750000000000,"#
+                + #""from":1750000000000,"to":1752592000000,"type":"Auto-Renewable Subscription","group":"g","#
+                + #""token":"a","own":"PURCHASED","hash":"1-1750000000000"}],"#
+                + #""r":{"orig":"1000","signed":1750172800000,"auto":0,"hash":"renewal-1750172800000"},"#
+                + #""s":{"status":1,"signed":1750172800000},"#
+                + #""c":{"id":"a","signed":1750000000000,"hash":"1-1750000000000"}}"#)
+        #expect(try LineageRecord(decoding: record.encoded(), lineage: lineage) == record)
+    }
+
+    @Test(arguments: [
+        ("", RecordError.Code.malformed), ("[]", .malformed), ("{}", .malformed), (#"{"v":"1"}"#, .malformed),
+        (#"{"v":2}"#, .unknownVersion), (#"{"v":1,"x":1}"#, .malformed), (#"{ "v":1}"#, .notCanonical),
+        (#"{"v":1,"t":[]}"#, .notCanonical), (#"{"v":1,"t":[1]}"#, .malformed),
+        (#"{"v":1,"s":{"status":1}}"#, .malformed), (#"{"v":1,"s":{"signed":1,"status":1}}"#, .malformed),
+        (#"{"v":1,"s":{"status":1,"signed":1,"more":1}}"#, .malformed),
+        (#"{"v":1,"s":{"status":1.0,"signed":1}}"#, .notCanonical),
+        (#"{"v":1,"s":{"status":"1","signed":1}}"#, .malformed),
+        (#"{"v":1,"c":{"id":"\u0061","signed":1,"hash":""}}"#, .notCanonical),
+        (#"{"v":1,"r":{"orig":"1","signed":1,"auto":null,"hash":""}}"#, .malformed),
+    ])
+    func bytesThatNobodyWroteAreRefused(text: String, code: RecordError.Code) {
+        #expect(throws: RecordError.self) { try LineageRecord(decoding: Array(text.utf8), lineage: lineage) }
+        do throws(RecordError) { _ = try LineageRecord(decoding: Array(text.utf8), lineage: lineage) } catch {
+            #expect(error.code == code)
+        }
+    }
+}
