@@ -8,8 +8,6 @@ internal import Synchronization
 /// crash may be read again.
 package final class Spool: Service {
     package let name = "spool"
-    /// Wakes the one drainer whenever there may be something to read.
-    package let arrivals: AsyncStream<Void>
 
     private let core: SpoolCore
     private let loops: [EventLoop]
@@ -24,12 +22,10 @@ package final class Spool: Service {
     package init(settings: SpoolSettings, metrics: Metrics, log: Log, fault: DiskFault?) throws(SystemError) {
         let writing = try EventLoop(name: "spool-writer")
         let reading = try EventLoop(name: "spool-reader")
-        let (arrivals, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         core = SpoolCore(settings: settings, metrics: metrics, log: log, fault: fault)
-        writer = SpoolWriter(core: core, loop: writing, arrivals: continuation)
+        writer = SpoolWriter(core: core, loop: writing)
         reader = SpoolReader(core: core, loop: reading)
         loops = [writing, reading]
-        self.arrivals = arrivals
     }
 
     deinit { for loop in loops { loop.stop() } }
@@ -88,6 +84,16 @@ package final class Spool: Service {
 
     /// What the spool's segments take of the disk.
     package var diskBytes: Int { core.catalog.withLock { $0.allocatedBytes } }
+
+    /// Whether an append can be expected to succeed: open, and neither full nor failing when last asked.
+    package var hasRoom: Bool { core.waiting.withLock { $0.isOpen && !$0.hasFailed } }
+
+    /// Wakes the one reader whenever there may be something to read. A new stream takes the place of the last one.
+    package func arrivals() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        core.arrivals.withLock { $0 = continuation }
+        return stream
+    }
 
     /// Records from `sequence` on, in order; an empty batch when there are none. Skips and reports what is damaged.
     package func read(

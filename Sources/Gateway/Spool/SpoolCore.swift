@@ -18,6 +18,8 @@ final class SpoolCore: Sendable {
         /// The writer has been told and will come back until none is left.
         var isWriterAwake = false
         var isOpen = false
+        /// The last group was refused by the disk, or by the limit of bytes.
+        var hasFailed = false
     }
 
     let settings: SpoolSettings
@@ -26,6 +28,7 @@ final class SpoolCore: Sendable {
     let fault: DiskFault?
     let waiting = Mutex(Waiting())
     let catalog = Mutex(SpoolCatalog())
+    let arrivals = Mutex<AsyncStream<Void>.Continuation?>(nil)
 
     init(settings: SpoolSettings, metrics: Metrics, log: Log, fault: DiskFault?) {
         self.settings = settings
@@ -35,6 +38,9 @@ final class SpoolCore: Sendable {
     }
 
     func path(of name: SegmentName) -> String { "\(settings.folder)/\(name.fileName)" }
+
+    /// Wakes whoever reads.
+    func announce() { arrivals.withLock { _ = $0?.yield() } }
 
     func publishGauges() {
         let (pending, bytes) = catalog.withLock { ($0.pending, $0.allocatedBytes) }

@@ -206,6 +206,7 @@ actor SpoolReader {
             core.log.error("the spool's read position could not be written", ["error": .init(error)])
         }
         remove(drained)
+        if !drained.isEmpty { core.waiting.withLock { $0.hasFailed = false } }
         core.publishGauges()
     }
 

@@ -24,15 +24,13 @@ actor SpoolWriter {
 
     private let core: SpoolCore
     private let loop: EventLoop
-    private let arrivals: AsyncStream<Void>.Continuation
     private var current: Current?
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    init(core: SpoolCore, loop: EventLoop, arrivals: AsyncStream<Void>.Continuation) {
+    init(core: SpoolCore, loop: EventLoop) {
         self.core = core
         self.loop = loop
-        self.arrivals = arrivals
     }
 
     /// Asks for a commit, from any thread.
@@ -136,15 +134,17 @@ actor SpoolWriter {
         current.end = offset + bytes.count
         core.catalog.withLock { $0.extend(name, to: offset + bytes.count) }
         core.metrics.commitSeconds.record(.now - started)
+        core.waiting.withLock { $0.hasFailed = false }
         core.metrics.appended.increment(by: UInt64(part.count))
         for (index, waiter) in part.enumerated() {
             waiter.continuation.resume(returning: .success(first + UInt64(index)))
         }
-        arrivals.yield()
+        core.announce()
     }
 
     private func refuse(_ waiters: ArraySlice<SpoolCore.Waiter>, _ error: SpoolError) {
         core.metrics.failed(error).increment(by: UInt64(waiters.count))
+        core.waiting.withLock { $0.hasFailed = true }
         for waiter in waiters { waiter.continuation.resume(returning: .failure(error)) }
     }
 
@@ -160,7 +160,7 @@ actor SpoolWriter {
         current = nil
         core.catalog.withLock { $0.seal(name) }
         if end == 0 { remove(name) }
-        arrivals.yield()
+        core.announce()
     }
 
     private func remove(_ name: SegmentName) {
