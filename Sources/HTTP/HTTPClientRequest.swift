@@ -4,14 +4,14 @@ package struct HTTPClientRequest: Sendable {
 
     package var method: Method
     package var url: String
-    package var headers: [(name: String, value: String)]
+    package var headers: HTTPHeaders
     /// Sent with POST and PUT only.
     package var body: [UInt8]
     /// Replaces the settings' total timeout.
     package var timeout: Duration?
 
     package init(
-        _ method: Method, _ url: String, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
+        _ method: Method, _ url: String, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [],
         timeout: Duration? = nil
     ) {
         self.method = method
@@ -47,14 +47,8 @@ package struct HTTPClientRequest: Sendable {
 
 package struct HTTPClientResponse: Sendable {
     package var status: Int
-    package var headers: [(name: String, value: String)]
+    package var headers: HTTPHeaders
     package var body: [UInt8]
     /// Whether it came over HTTP/2.
     package var isHTTP2: Bool
-
-    /// The first header of that name, in any case.
-    package func header(_ name: String) -> String? {
-        let lowercased = name.lowercased()
-        return headers.first { $0.name.lowercased() == lowercased }?.value
-    }
 }

@@ -12,7 +12,7 @@ internal import CCurl
     private let maximumBytes: Int
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private let errorText: UnsafeMutablePointer<CChar>
-    private var headers: [(name: String, value: String)] = []
+    private var headers = HTTPHeaders()
     private var headerBytes = 0
     private var body: [UInt8] = []
     private var isTooLarge = false
@@ -112,7 +112,7 @@ internal import CCurl
     private func setHeaders(_ request: HTTPClientRequest) throws(HTTPClientError) {
         // No "100 Continue" round trip, and no content type that nobody asked for.
         var lines = ["Expect:"]
-        if !request.headers.contains(where: { $0.name.lowercased() == "content-type" }) {
+        if request.headers["Content-Type"] == nil {
             lines.append("Content-Type:")
         }
         // libcurl drops a header without a value unless it ends in a semicolon.
@@ -167,11 +167,14 @@ internal import CCurl
 
     private func headerLine(_ line: String) {
         // A new status line begins anew: what came before was an interim answer.
-        if line.hasPrefix("HTTP/") { return headers.removeAll() }
+        guard !line.hasPrefix("HTTP/") else {
+            headers = HTTPHeaders()
+            return
+        }
         guard let colon = line.firstIndex(of: ":") else { return }
         let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
         let end = value.lastIndex { !$0.isWhitespace }
-        headers.append((String(line[..<colon]), end.map { String(value[...$0]) } ?? ""))
+        headers.append(String(line[..<colon]), end.map { String(value[...$0]) } ?? "")
     }
 
     private static func code(for result: CURLcode) -> HTTPClientError.Code {

@@ -33,14 +33,16 @@ package struct HTTPRequestHead: Sendable {
     }
 
     /// The first value of `name` in the query, percent-decoded, `+` for a blank; nil also when it is no UTF-8.
-    package func queryValue(_ name: String) -> String? {
-        guard let query else { return nil }
-        for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
+    package func queryValue(_ name: String) -> String? { queryValues(name).first ?? nil }
+
+    /// Every value of `name` in the query, in order, decoded in the same way.
+    package func queryValues(_ name: String) -> [String?] {
+        guard let query else { return [] }
+        return query.utf8.split(separator: UInt8(ascii: "&")).compactMap { pair in
             let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard PercentEncoding.decode(parts[0], plusIsBlank: true) == name else { continue }
-            return parts.count == 2 ? PercentEncoding.decode(parts[1], plusIsBlank: true) : ""
+            guard PercentEncoding.decode(parts[0], plusIsBlank: true) == name else { return nil }
+            return .some(parts.count == 2 ? PercentEncoding.decode(parts[1], plusIsBlank: true) : "")
         }
-        return nil
     }
 }
 

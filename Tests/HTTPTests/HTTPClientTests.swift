@@ -36,9 +36,9 @@ import Testing
         try await withClient { client in
             let response = try await client.send(
                 HTTPClientRequest(
-                    .get, server.url + "/a?b=c", headers: [("Authorization", "Bearer x"), ("X-Empty", "")]))
+                    .get, server.url + "/a?b=c", headers: ["Authorization": "Bearer x", "X-Empty": ""]))
             #expect(response.status == 200)
-            #expect(response.header("x-said") == "yes")
+            #expect(response.headers["x-said"] == "yes")
             #expect(response.body == Array("ok".utf8))
             #expect(!response.isHTTP2)
             let request = try #require(server.exchanges.first).request
@@ -55,7 +55,7 @@ import Testing
         try await withClient { client in
             _ = try await client.send(
                 HTTPClientRequest(
-                    method, server.url, headers: [("Content-Type", "application/json")], body: Array(body.utf8)))
+                    method, server.url, headers: ["Content-Type": "application/json"], body: Array(body.utf8)))
             let request = try #require(server.exchanges.first).request
             #expect(request.hasPrefix("\(method.rawValue) / HTTP/1.1\r\n"))
             #expect(request.hasSuffix("\r\n\r\n" + body))
@@ -114,7 +114,7 @@ import Testing
             #expect(failed.status == 503)
             let moved = try await client.send(HTTPClientRequest(.get, server.url + "/moved"))
             #expect(moved.status == 302)
-            #expect(moved.header("Location") == "/elsewhere")
+            #expect(moved.headers["Location"] == "/elsewhere")
             #expect(server.exchanges.count == 2)
         }
     }
@@ -186,11 +186,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [("X-A", "b\r\nX-C: d"), ("X A", "b"), ("", "b"), ("X:A", "b")])
-    func aHeaderThatWouldWriteOthersIsRefused(_ name: String, _ value: String) async throws {
+    @Test(arguments: [("X-A", "b\u{1}"), ("X A", "b"), ("", "b"), ("X:A", "b")])
+    func aMalformedHeaderIsRefused(_ name: String, _ value: String) async throws {
         let server = try ScriptedServer { _ in .answer(Self.ok) }
         try await withClient { client in
-            let request = HTTPClientRequest(.get, server.url, headers: [(name, value)])
+            let request = HTTPClientRequest(.get, server.url, headers: [name: value])
             #expect(await failure(of: client, request) == .invalidRequest)
             #expect(server.exchanges.isEmpty)
         }
