@@ -22,17 +22,26 @@ package struct VerifyingKey: Sendable {
 
     /// Whether `signature` (r‖s, 64 bytes) is this key's ES256 signature of `message`.
     package func isES256Signature(_ signature: [UInt8], of message: ArraySlice<UInt8>) -> Bool {
-        guard curve == .p256, signature.count == ECDSASignature.es256Size else { return false }
+        verdict(on: signature, of: message) == .good
+    }
+
+    enum Verdict { case good, bad, undecidable }
+
+    /// The same, telling a bad signature from a check that could not be carried out.
+    func verdict(on signature: [UInt8], of message: ArraySlice<UInt8>) -> Verdict {
+        guard curve == .p256, signature.count == ECDSASignature.es256Size else { return .bad }
         let der = ECDSASignature.der(fromRaw: signature[...])
-        guard let context = unsafe EVP_MD_CTX_new() else { return false }
+        guard let context = unsafe EVP_MD_CTX_new() else { return .undecidable }
         defer {
             unsafe EVP_MD_CTX_free(context)
-            // A signature that does not fit leaves an entry in this thread's error queue.
+            // Entries in a thread's error queue would be taken for TLS errors by the next to look.
             ERR_clear_error()
         }
-        guard unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key.pointer) == 1 else { return false }
+        guard unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key.pointer) == 1 else {
+            return .undecidable
+        }
         return unsafe message.withUnsafeBufferPointer { bytes in
-            unsafe EVP_DigestVerify(context, der, der.count, bytes.baseAddress, bytes.count) == 1
+            unsafe EVP_DigestVerify(context, der, der.count, bytes.baseAddress, bytes.count) == 1 ? .good : .bad
         }
     }
 }

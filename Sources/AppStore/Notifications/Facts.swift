@@ -1,0 +1,72 @@
+package import Entitlements
+internal import Time
+
+extension Verified<TransactionPayload> {
+    /// What the rules read of it; throws when something is missing that they cannot do without, or is there and
+    /// unreadable: an expiry date that is damaged must not count as "never expires".
+    package func fact() throws(VerificationFailure) -> TransactionFact {
+        try refuse(damaged: Decisive.transaction)
+        return TransactionFact(
+            transactionID: try required(payload.transactionID, "transactionId"),
+            originalTransactionID: try required(payload.originalTransactionID, "originalTransactionId"),
+            productID: try required(payload.productID, "productId"),
+            signedDate: try required(payload.signedDate, "signedDate"),
+            purchaseDate: try required(payload.purchaseDate, "purchaseDate"),
+            originalPurchaseDate: payload.originalPurchaseDate, expiresDate: payload.expiresDate, type: payload.type,
+            subscriptionGroupID: payload.subscriptionGroupID, appAccountToken: payload.appAccountToken,
+            ownership: payload.inAppOwnershipType, isUpgraded: payload.isUpgraded ?? false,
+            quantity: payload.quantity, revocationDate: payload.revocationDate,
+            revocationReason: payload.revocationReason, revocationType: payload.revocationType,
+            revocationPercentage: payload.revocationPercentage, revokedSeatQuantity: payload.revokedSeatQuantity,
+            offerType: payload.offerType, offerIdentifier: payload.offerIdentifier,
+            offerDiscountType: payload.offerDiscountType, transactionReason: payload.transactionReason,
+            price: payload.price, currency: payload.currency, storefront: payload.storefront, payloadHash: hash)
+    }
+}
+
+extension Verified<RenewalInfoPayload> {
+    /// What the rules read of it, under the same conditions.
+    package func fact() throws(VerificationFailure) -> RenewalFact {
+        try refuse(damaged: Decisive.renewalInfo)
+        return RenewalFact(
+            originalTransactionID: try required(payload.originalTransactionID, "originalTransactionId"),
+            signedDate: try required(payload.signedDate, "signedDate"), productID: payload.productID,
+            autoRenewProductID: payload.autoRenewProductID, autoRenewStatus: payload.autoRenewStatus,
+            isInBillingRetryPeriod: payload.isInBillingRetryPeriod,
+            gracePeriodExpiresDate: payload.gracePeriodExpiresDate, expirationIntent: payload.expirationIntent,
+            priceIncreaseStatus: payload.priceIncreaseStatus, renewalDate: payload.renewalDate,
+            appAccountToken: payload.appAccountToken, offerType: payload.offerType,
+            offerIdentifier: payload.offerIdentifier, payloadHash: hash)
+    }
+}
+
+/// The members that decide about access: damaged ones make the whole payload unusable, until somebody has looked.
+enum Decisive {
+    static let notification: Set<String> = [
+        "signedDate", "data", "data.signedTransactionInfo", "data.signedRenewalInfo", "data.status", "data.environment",
+        "data.bundleId", "data.appAppleId",
+    ]
+    static let transaction: Set<String> = [
+        "transactionId", "originalTransactionId", "productId", "signedDate", "purchaseDate", "expiresDate",
+        "revocationDate", "isUpgraded", "environment", "bundleId", "type",
+    ]
+    static let renewalInfo: Set<String> = [
+        "originalTransactionId", "signedDate", "autoRenewStatus", "isInBillingRetryPeriod", "gracePeriodExpiresDate",
+        "environment",
+    ]
+}
+
+extension Verified {
+    func refuse(damaged decisive: Set<String>) throws(VerificationFailure) {
+        if let warning = payload.warnings.first(where: { decisive.contains($0.field) }) {
+            throw VerificationFailure(.payload, Payload.kind.part, warning.description)
+        }
+    }
+
+    fileprivate func required<Value>(_ value: Value?, _ field: String) throws(VerificationFailure) -> Value {
+        guard let value, (value as? String)?.isEmpty != true else {
+            throw VerificationFailure(.payload, Payload.kind.part, "\(field) is missing")
+        }
+        return value
+    }
+}

@@ -1,0 +1,84 @@
+internal import JSON
+package import Time
+
+/// The kinds of payload that Apple signs.
+package enum PayloadKind: String, Sendable, CaseIterable {
+    case notification, transaction, renewalInfo, appTransaction, realtimeRequest
+
+    var part: VerificationFailure.Part {
+        switch self {
+        case .notification: .notification
+        case .transaction: .transaction
+        case .renewalInfo: .renewalInfo
+        case .appTransaction: .appTransaction
+        case .realtimeRequest: .realtimeRequest
+        }
+    }
+
+    /// The kind in a sentence, with its article.
+    package var phrase: String {
+        switch self {
+        case .notification: "a notification"
+        case .transaction: "a transaction"
+        case .renewalInfo: "renewal information"
+        case .appTransaction: "an app transaction"
+        case .realtimeRequest: "a realtime retention request"
+        }
+    }
+
+    /// Tells the kind of a payload by the members that only this kind has; nil when none fits.
+    package init?(ofJSON bytes: [UInt8]) {
+        var keys: Set<String> = []
+        var reader = JSONReader(bytes)
+        do {
+            try reader.readObject { (reader, key) throws(JSONError) in
+                keys.insert(key)
+                try reader.skip()
+            }
+        } catch { return nil }
+        if keys.contains("notificationType") || keys.contains("notificationUUID") {
+            self = .notification
+        } else if keys.contains("receiptType") || keys.contains("receiptCreationDate") {
+            self = .appTransaction
+        } else if keys.contains("userLocale") && keys.contains("requestIdentifier") {
+            self = .realtimeRequest
+        } else if keys.contains("transactionId") {
+            self = .transaction
+        } else if keys.contains("autoRenewStatus") || keys.contains("autoRenewProductId") {
+            self = .renewalInfo
+        } else {
+            return nil
+        }
+    }
+}
+
+/// A payload that can be read from what Apple signed.
+package protocol SignedPayload: Sendable {
+    static var kind: PayloadKind { get }
+
+    /// Reads a JSON object; a member of the wrong type costs that member and leaves a warning.
+    init(json: [UInt8]) throws(PayloadError)
+
+    /// Whether the members are there by which this kind is told.
+    var isOfItsKind: Bool { get }
+    /// When Apple signed it.
+    var dateOfSigning: Timestamp? { get }
+    var warnings: [PayloadWarning] { get }
+}
+
+/// A payload whose signature, chain and date of signing have been verified; nothing else makes one.
+package struct Verified<Payload: SignedPayload>: Sendable {
+    package let payload: Payload
+    /// The payload's JSON text, as signed.
+    package let bytes: [UInt8]
+    package let chain: VerifiedChain
+
+    init(payload: Payload, bytes: [UInt8], chain: VerifiedChain) {
+        self.payload = payload
+        self.bytes = bytes
+        self.chain = chain
+    }
+
+    /// SHA-256 of the signed bytes, hexadecimal.
+    package var hash: String { SHA256.hexadecimal(bytes) }
+}
