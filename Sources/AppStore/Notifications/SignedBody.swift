@@ -26,7 +26,9 @@ package enum SignedBody {
     }
 
     /// The body that signing tools send.
-    package static func body(signedPayload: String) -> [UInt8] { Array("{\"signedPayload\":\"\(signedPayload)\"}".utf8) }
+    package static func body(signedPayload: String) -> [UInt8] {
+        Array("{\"signedPayload\":\"\(signedPayload)\"}".utf8)
+    }
 
     private static let name = Array("\"signedPayload\"".utf8)
 

@@ -51,7 +51,8 @@ package struct ServerAPIToken: Sendable, Hashable {
             head = try JSONValue.parse(header, maximumDepth: 4)
             claims = try JSONValue.parse(payload, maximumDepth: 4)
         } catch { throw .malformed }
-        guard head["alg"]?.string == "ES256", head["typ"].map({ $0.string == "JWT" }) ?? true, head["crit"] == nil else {
+        guard head["alg"]?.string == "ES256", head["typ"].map({ $0.string == "JWT" }) ?? true, head["crit"] == nil
+        else {
             throw .algorithm
         }
         guard let keyID = head["kid"]?.string, let key = keys(keyID) else { throw .unknownKey }

@@ -33,7 +33,8 @@ package final class JWSVerifier: Sendable {
         guard payload.isOfItsKind else {
             let kind = PayloadKind(ofJSON: bytes)
             throw VerificationFailure(
-                .wrongKind, part, "expected \(Payload.kind.phrase), but this is \(kind?.phrase ?? "of an unknown kind")")
+                .wrongKind, part, "expected \(Payload.kind.phrase), but this is \(kind?.phrase ?? "of an unknown kind")"
+            )
         }
         try check(payload.dateOfSigning, chain: chain, part: part, now: now)
         return Verified(payload: payload, bytes: bytes, chain: chain)

@@ -1,0 +1,116 @@
+import AppStore
+import Entitlements
+import Testing
+import Time
+
+/// What Apple published: its root, its chain, its test notification, its sample payloads.
+@Suite struct AppleMaterialTests {
+    @Test("Invariant 6: the root in the binary is Apple's") func theRootInTheBinaryIsApples() throws {
+        let published =
+            "63:34:3A:BF:B8:9A:6A:03:EB:B5:7E:9B:3F:5F:A7:BE:7C:4F:5C:75:6F:30:17:B3:A8:C4:88:C3:65:3E:91:79"
+        #expect(TrustedRoots.apple.fingerprints == [published.filter { $0 != ":" }.lowercased()])
+        #expect(TrustedRoots.apple.subjects.first?.contains("Apple Root CA - G3") == true)
+        let fromFile = try TrustedRoots(file: try fixture("AppleChain/AppleRootCA-G3.pem"))
+        #expect(fromFile.fingerprints == TrustedRoots.apple.fingerprints)
+    }
+
+    /// Apple's leaf signs nothing for us, so only the signature can fail; the chain must not.
+    @Test func applesRealChainIsAccepted() throws {
+        let chain = try ["AppStoreSigningLeaf-2025", "AppleWWDRCAG6", "AppleRootCA-G3"].map(certificate)
+        #expect(chain.map(\.count) == [1077, 794, 583])
+        let jws = try SignedJWS.make(header: SignedJWS.header(x5c: chain), payload: [0x7B, 0x7D], key: SigningKey())
+        let verifier = JWSVerifier()
+        let found = failure {
+            _ = try verifier.verify(Array(jws.utf8)[...], as: TransactionPayload.self, now: Forge.now)
+        }
+        #expect(found?.code == .signature)
+        #expect(verifier.cachedChainCount == 1)
+    }
+
+    @Test func applesTestNotificationNeedsApplesTestRoot() throws {
+        let body = try fixture("testNotification")
+        let identity = AppIdentity(bundleID: "com.example", appAppleID: 1234)
+        let testing = NotificationVerifier(
+            JWSVerifier(roots: try TrustedRoots(file: try fixture("testCA.der"))))
+        let notification = try testing.verify(signedPayload: trimmed(body), for: identity, now: Forge.now)
+        #expect(notification.payload.notificationType == "TEST")
+        #expect(notification.environment == .sandbox)
+        #expect(notification.observation(app: .init("demo")) == nil)
+
+        let real = NotificationVerifier(JWSVerifier())
+        let found = failure {
+            _ = try real.verify(signedPayload: trimmed(body), for: identity, now: Forge.now)
+        }
+        #expect(found?.code == .notTrusted)
+        #expect(found?.disposition == .refuse)
+    }
+
+    func trimmed(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+        bytes[...].prefix { $0 > 0x20 }
+    }
+
+    @Test func rootsThatAreNoneAreRefused() throws {
+        #expect(throws: TrustedRootsError.noCertificate) { try TrustedRoots(der: []) }
+        #expect(throws: TrustedRootsError.noCertificate) { try TrustedRoots(file: []) }
+        #expect(throws: TrustedRootsError.unreadable) { try TrustedRoots(file: [0x30, 1]) }
+        let leaf = try certificate("AppStoreSigningLeaf-2025")
+        #expect(throws: TrustedRootsError.self) { try TrustedRoots(der: [leaf]) }
+    }
+
+    @Test func applesSampleTransactionIsReadWhole() throws {
+        let transaction = try TransactionPayload(json: try fixture("Payloads/signedTransactionWithRevocation.json"))
+        #expect(transaction.warnings.isEmpty)
+        #expect(transaction.price == 10990)
+        #expect(transaction.revocationType == "REFUND_PRORATED")
+        #expect(transaction.revocationPercentage == 50000)
+        #expect(transaction.appAccountToken == "7e3fb20b-4cdb-47cc-936d-99d65f608138")
+        #expect(transaction.expiresDate == Timestamp(milliseconds: 1_698_149_000_000))
+        #expect(transaction.isUpgraded == true)
+    }
+
+    @Test func applesSampleRenewalInfoIsReadWhole() throws {
+        let renewal = try RenewalInfoPayload(json: try fixture("Payloads/signedRenewalInfo.json"))
+        #expect(renewal.warnings.isEmpty)
+        #expect(renewal.isOfItsKind)
+        #expect(renewal.eligibleWinBackOfferIDs == ["eligible1", "eligible2"])
+        #expect(renewal.gracePeriodExpiresDate == Timestamp(milliseconds: 1_698_148_900_000))
+    }
+
+    @Test(arguments: [
+        ("signedNotification", PayloadKind.notification), ("signedTransaction", .transaction),
+        ("signedRenewalInfo", .renewalInfo), ("appTransaction", .appTransaction),
+        ("decodedRealtimeRequest", .realtimeRequest), ("signedSummaryNotification", .notification),
+    ])
+    func theKindOfEachSampleIsTold(name: String, kind: PayloadKind) throws {
+        #expect(PayloadKind(ofJSON: try fixture("Payloads/\(name).json")) == kind)
+    }
+
+    @Test func eachShapeOfANotificationIsRead() throws {
+        func read(_ name: String) throws -> NotificationPayload {
+            let payload = try NotificationPayload(json: try fixture("Payloads/\(name).json"))
+            #expect(payload.warnings.isEmpty)
+            #expect(payload.origin.bundleID == "com.example")
+            return payload
+        }
+        guard case .data(let data) = try read("signedConsumptionRequestNotification").body else {
+            Issue.record("no data")
+            return
+        }
+        #expect(data.consumptionRequestReason == "UNINTENDED_PURCHASE")
+        #expect(data.status == 1)
+        guard case .summary(let summary) = try read("signedSummaryNotification").body else {
+            Issue.record("no summary")
+            return
+        }
+        #expect(summary.storefrontCountryCodes == ["CAN", "USA", "MEX"])
+        #expect(summary.failedCount == 2)
+        let token = try read("signedExternalPurchaseTokenNotification")
+        #expect(token.origin.environment == "Production")
+        #expect(try read("signedExternalPurchaseTokenSandboxNotification").origin.environment == "Sandbox")
+        guard case .appData(let app) = try read("signedRescindConsentNotification").body else {
+            Issue.record("no appData")
+            return
+        }
+        #expect(app.signedAppTransactionInfo == "signed_app_transaction_info_value")
+    }
+}
