@@ -1,0 +1,54 @@
+package import Broker
+package import Entitlements
+package import HTTP
+package import Runtime
+
+/// The gateway, put together: takes in notifications, answers reads, drains the spool.
+package struct Gateway: Sendable {
+    /// In the order in which they start; drained in reverse, so that what is open is answered while all still works.
+    package let services: [any Service]
+    /// For Apple and backends.
+    package let server: HTTPServer
+    /// For operators.
+    package let operations: HTTPServer
+    package let spool: Spool
+
+    private let loops: [EventLoop]
+
+    package init(
+        settings: GatewaySettings, broker: BrokerSettings, apps: some Sequence<AppID>, judge: @escaping IntakeJudge,
+        isRedisConnected: @escaping @Sendable () -> Bool, clock: WallClock = .system, metrics: Metrics, log: Log
+    ) throws(SystemError) {
+        var broker = broker
+        broker.confirmTimeout = settings.brokerLimit
+        let publisher = try BrokerPublisher(settings: broker, metrics: metrics, log: log)
+        let spool = try Spool(settings: settings.spool, metrics: metrics, log: log.part("spool"))
+        let sink = BrokerSink(publisher, names: broker.names)
+        let drainer = SpoolDrainer(
+            spool: spool, sink: sink, window: settings.spool.drainWindow, metrics: metrics,
+            log: log.part("spool-drainer"))
+        let intake = NotificationIntake(
+            apps: apps, judge: judge,
+            store: IntakeStore(broker: sink, spool: SpoolSink(spool), log: log.part("intake")), clock: clock,
+            metrics: metrics, log: log.part("intake"))
+
+        var loops: [EventLoop] = []
+        for number in 0..<settings.loops { loops.append(try EventLoop(name: "http-\(number)")) }
+        self.loops = loops
+        server = HTTPServer(
+            settings: settings.http, loops: loops,
+            handler: GatewayRoutes(intake: intake, intakeBodyBytes: settings.intakeBodyBytes),
+            metrics: metrics, log: log.part("http"))
+        operations = HTTPServer(
+            settings: settings.operations, loops: Array(loops.prefix(1)),
+            handler: OperationsRoutes(
+                readiness: {
+                    Readiness(
+                        isBrokerHealthy: publisher.isHealthy, hasSpoolRoom: spool.hasRoom,
+                        spooledRecords: spool.pending, isRedisConnected: isRedisConnected())
+                }, metrics: metrics, samples: intake.samples),
+            metrics: metrics, log: log.part("operations"))
+        self.spool = spool
+        services = [spool, publisher, drainer, operations, server]
+    }
+}

@@ -1,0 +1,89 @@
+internal import Entitlements
+package import HTTP
+
+/// The table of what the gateway answers:
+///
+/// | method | path | answer |
+/// |---|---|---|
+/// | POST | `/apple/{app}/production`, `/apple/{app}/sandbox` | takes in a notification |
+/// | GET | `/v1/apps/{app}/customers/{customer}/entitlements` | what a customer has |
+package struct GatewayRoutes: HTTPHandler {
+    enum Route: Hashable {
+        case intake(AppID, StoreEnvironment)
+        case entitlements(AppID, customer: String)
+
+        var method: String {
+            switch self {
+            case .intake: "POST"
+            case .entitlements: "GET"
+            }
+        }
+    }
+
+    private let intake: NotificationIntake
+    private let intakeBodyBytes: Int
+
+    package init(intake: NotificationIntake, intakeBodyBytes: Int = 256 << 10) {
+        self.intake = intake
+        self.intakeBodyBytes = intakeBodyBytes
+    }
+
+    /// Refuses by the head what needs no body to be refused.
+    package func admit(_ head: HTTPRequestHead) -> HTTPAdmission? {
+        switch Self.route(head) {
+        case .failure(let error):
+            return .refuse(error.problem.response(correlation: Correlation.id(of: head)))
+        case .success(.intake(let app, _)):
+            guard intake.knows(app) else {
+                return .refuse(
+                    Problem(.unknownApp, "No app of this name is set up here.")
+                        .response(correlation: Correlation.id(of: head)))
+            }
+            return .body(limit: intakeBodyBytes)
+        case .success(.entitlements):
+            // A GET has no use for a body.
+            return .body(limit: 0)
+        }
+    }
+
+    package func respond(to request: HTTPRequest) -> HTTPReply {
+        let correlation = Correlation.id(of: request.head)
+        switch Self.route(request.head) {
+        case .failure(let error): return .now(error.problem.response(correlation: correlation))
+        case .success(.intake(let app, let environment)):
+            return .later { [intake] in
+                await intake.receive(
+                    request.body, app: app, environment: environment, correlation: correlation, peer: request.peer)
+            }
+        case .success(.entitlements):
+            return .now(Problem(.notFound, "").response(correlation: correlation))
+        }
+    }
+
+    static func route(_ head: HTTPRequestHead) -> Result<Route, ProblemError> {
+        guard let segments = head.segments else {
+            return .failure(ProblemError(problem: Problem(.badPath, "A part of the path is not UTF-8.")))
+        }
+        guard let route = route(segments) else {
+            return .failure(ProblemError(problem: Problem(.notFound, "There is nothing at this path.")))
+        }
+        guard head.method == route.method else {
+            let problem = Problem(
+                .methodNotAllowed, "Only \(route.method) is allowed here.", headers: ["Allow": route.method])
+            return .failure(ProblemError(problem: problem))
+        }
+        return .success(route)
+    }
+
+    private static func route(_ segments: [String]) -> Route? {
+        switch segments.first {
+        case "apple" where segments.count == 3:
+            StoreEnvironment(rawValue: segments[2]).map { .intake(AppID(segments[1]), $0) }
+        case "v1"
+        where segments.count == 6 && segments[1] == "apps" && segments[3] == "customers"
+            && segments[5] == "entitlements":
+            .entitlements(AppID(segments[2]), customer: segments[4])
+        default: nil
+        }
+    }
+}
