@@ -12,7 +12,8 @@ struct Command: Sendable {
 
     static let all = [
         Command(
-            name: "settings", summary: SettingsCommand.summary, help: SettingsCommand.help, run: SettingsCommand.run)
+            name: "settings", summary: SettingsCommand.summary, help: SettingsCommand.help, run: SettingsCommand.run),
+        Command(name: "verify", summary: VerifyCommand.summary, help: VerifyCommand.help, run: VerifyCommand.run),
     ]
 
     private static var overview: String {
