@@ -21,8 +21,8 @@ func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target
     .target(name: name, dependencies: dependencies, swiftSettings: strictAboutMemory)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], swiftSettings: strict)
+func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], exclude: exclude, swiftSettings: strict)
 }
 
 let package = Package(
@@ -67,7 +67,7 @@ let package = Package(
         tests("BrokerTests", ["Broker", "Runtime", "Time"]),
         tests("RedisTests", ["Redis", "Runtime"]),
         tests("EntitlementsTests", ["Entitlements", "Time", "JSON"]),
-        tests("AppStoreTests", ["AppStore", "Entitlements", "Time", "JSON"]),
+        tests("AppStoreTests", ["AppStore", "Entitlements", "Time", "JSON"], exclude: ["Fixtures"]),
         tests("CacheTierTests", ["CacheTier", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
         tests(
             "GatewayTests",

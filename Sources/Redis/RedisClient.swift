@@ -61,7 +61,7 @@ package actor RedisClient: Service {
     /// Sends one command and returns its reply; a reply that is an error is thrown as `.refused`.
     ///
     /// After `.unreachable` and `.timedOut` nobody knows whether Redis carried the command out.
-    package func send(_ arguments: [RedisArgument], timeout: Duration? = nil) async throws(RedisError) -> RedisReply {
+    package func send(_ arguments: [RedisArgument], timeout: Duration?) async throws(RedisError) -> RedisReply {
         let result = await perform(arguments, timeout ?? settings.commandTimeout)
         metrics.count(result)
         let reply = try result.get()

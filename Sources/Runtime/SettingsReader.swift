@@ -132,16 +132,26 @@ package struct SettingsReader: Sendable {
     package mutating func duration(
         _ key: String, default fallback: Duration, in range: ClosedRange<Duration>, _ help: String
     ) -> Duration {
-        let rangeText = "\(range.lowerBound.settingText)…\(range.upperBound.settingText)"
-        return read(key, .duration, fallback, fallback.settingText, help, range: rangeText) { text in
+        duration(key, fallback, range, help) ?? fallback
+    }
+
+    /// A time without a default.
+    package mutating func optionalDuration(_ key: String, in range: ClosedRange<Duration>, _ help: String) -> Duration?
+    {
+        duration(key, nil, range, help)
+    }
+
+    private mutating func duration(
+        _ key: String, _ fallback: Duration?, _ range: ClosedRange<Duration>, _ help: String
+    ) -> Duration? {
+        let bounds = (range.lowerBound.settingText, range.upperBound.settingText)
+        return read(key, .duration, fallback, fallback?.settingText, help, range: "\(bounds.0)…\(bounds.1)") { text in
             guard let value = Duration(settingText: text) else {
                 throw Complaint("must be a time such as 250ms, 5s, 10m, 24h or 7d")
             }
-            guard range.contains(value) else {
-                throw Complaint("must be from \(range.lowerBound.settingText) to \(range.upperBound.settingText)")
-            }
+            guard range.contains(value) else { throw Complaint("must be from \(bounds.0) to \(bounds.1)") }
             return value
-        } ?? fallback
+        }
     }
 
     /// A size such as `65536`, `256KiB`, `64MiB` or `4GiB`.

@@ -1,0 +1,93 @@
+internal import Entitlements
+
+/// Where things are in Redis.
+///
+/// | key | type | what |
+/// |---|---|---|
+/// | `hf:{p00}:layout` | string | version, partition count and identity of this store (`LayoutGuard`) |
+/// | `hf:{pNN}:<app>:<p or s>:holder:<holder>` | hash | `rev`, and `l:<otid>` for each lineage: `<revision>:<record>` |
+/// | `hf:{pNN}:<app>:<p or s>:lineage:<otid>` | hash | the lineage's locator: `holder`, `copy:<holder>`…, `n` |
+/// | `hf:{pNN}:changes` | stream | one entry a changed holder: `k` (its key after the partition) and `r` (its `rev`) |
+///
+/// A *holder* is a customer, or `unclaimed:<otid>` for a lineage that is nobody's yet. Everything one script touches is
+/// in one partition, hence in one slot of a Redis Cluster. Names are percent-escaped, so no id can break the layout or
+/// pass for an unclaimed lineage: the colon of `unclaimed:` is the only one that is not escaped.
+enum StorageLayout {
+    static let version = 1
+    static let partitions = 64
+
+    static let layoutKey = "hf:\(tag(0)):layout"
+
+    static let changeStreams = (0..<partitions).map { "hf:\(tag($0)):changes" }
+
+    static func locator(of lineage: LineageID) -> String {
+        key("\(scope(lineage.app, lineage.environment)):lineage:\(escaped(lineage.originalTransactionID))")
+    }
+
+    static func field(of lineage: LineageID) -> String { "l:\(escaped(lineage.originalTransactionID))" }
+
+    static func lineageID(field: String, app: AppID, environment: StoreEnvironment) -> LineageID? {
+        guard field.hasPrefix("l:"), let id = unescaped(field.dropFirst(2)) else { return nil }
+        return LineageID(app: app, environment: environment, originalTransactionID: id)
+    }
+
+    static func scope(_ app: AppID, _ environment: StoreEnvironment) -> String {
+        "\(escaped(app.rawValue)):\(environment == .production ? "p" : "s")"
+    }
+
+    static func key(_ path: String) -> String { "hf:\(tag(partition(of: path))):\(path)" }
+
+    static func changeStream(ofPath path: String) -> String { changeStreams[partition(of: path)] }
+
+    /// FNV-1a (64 bits, folded) of the path, modulo 64. It must never change: everything would be looked for elsewhere.
+    static func partition(of path: String) -> Int {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+        return Int((hash ^ (hash >> 32)) % UInt64(partitions))
+    }
+
+    private static func tag(_ partition: Int) -> String { "{p\(partition < 10 ? "0" : "")\(partition)}" }
+
+    /// Everything but RFC 3986's unreserved characters becomes `%XX`.
+    static func escaped(_ text: String) -> String {
+        if text.utf8.allSatisfy(isPlain) { return text }
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            if isPlain(byte) {
+                bytes.append(byte)
+            } else {
+                bytes += [UInt8(ascii: "%"), hexDigits[Int(byte >> 4)], hexDigits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    static func unescaped(_ text: some StringProtocol) -> String? {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(hexDigits.firstIndex(of:)),
+                let low = rest.popFirst().flatMap(hexDigits.firstIndex(of:))
+            else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static let hexDigits = Array("0123456789ABCDEF".utf8)
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+}

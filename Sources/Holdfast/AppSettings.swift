@@ -1,0 +1,71 @@
+import AppStore
+import Entitlements
+import Runtime
+
+/// ## Keys
+/// - `apps.<id>.bundleId` (string, required) and `apps.<id>.appAppleId` (integer): Apple's names for the app.
+/// - `apps.<id>.holdBound` (duration): how long a payer is served after the paid period while Apple is silent.
+/// - `apps.<id>.products.<productId>.*`: the product map; it keeps the ids of products no longer sold.
+struct AppSettings: Sendable {
+    let id: AppID
+    let identity: AppIdentity
+    let map: ProductMap
+    let policy: EvaluationPolicy
+
+    /// All apps of the settings, sorted by their ids.
+    static func all(_ settings: inout SettingsReader) -> [AppSettings] {
+        let names = settings.names(in: "apps")
+        if names.isEmpty { settings.complain(about: "apps", "name at least one app") }
+        return names.map { name in
+            if name != "*", !isPlain(name) {
+                settings.complain(about: "apps.\(name)", "the id of an app has 1 to 64 of a-z, A-Z, 0-9, - and _")
+            }
+            return settings.within("apps", name) { AppSettings(id: AppID(name), &$0) }
+        }
+    }
+
+    private init(id: AppID, _ settings: inout SettingsReader) {
+        self.id = id
+        identity = AppIdentity(
+            bundleID: settings.requiredString("bundleId", "Apple's bundle identifier, such as com.example.app."),
+            appAppleID: settings.optionalInteger(
+                "appAppleId", in: 1...Int64.max,
+                "Apple's number for the app; production notifications of another app are refused by it."))
+        policy = EvaluationPolicy(
+            holdBound: settings.duration(
+                "holdBound", default: .seconds(86_400), in: .zero ... .seconds(7 * 86_400),
+                "How long a payer keeps access after the paid period while there is no word from Apple."))
+        var products: [String: ProductMap.Product] = [:]
+        for name in settings.names(in: "products") {
+            products[name] = settings.within("products", name) { Self.product(&$0) }
+        }
+        map = ProductMap(
+            version: settings.string("productMapVersion", default: "1", "Says in answers which product map gave them."),
+            products: products)
+    }
+
+    private static func product(_ settings: inout SettingsReader) -> ProductMap.Product {
+        let level = settings.optionalInteger(
+            "level", in: 1...1000, "Level of service in the group, 1 the highest, as in App Store Connect.")
+        let duration = settings.optionalDuration(
+            "duration", in: .seconds(1) ... .seconds(3660 * 86_400),
+            "How long a non-renewing subscription lasts from its purchase.")
+        return ProductMap.Product(
+            entitlements: Set(settings.strings("entitlements", "What the product gives.")),
+            group: settings.optionalString("group", "Subscription group; levels compare within one."),
+            level: level.map(Int.init), duration: duration)
+    }
+
+    /// An id stands in URLs, Redis keys and metrics, so it is kept plain.
+    private static func isPlain(_ id: String) -> Bool {
+        1...64 ~= id.utf8.count
+            && id.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+}
