@@ -52,14 +52,14 @@ final class Connection {
     /// How much a client may send ahead while its request is being answered.
     private static let backlogLimit = 64 << 10
 
-    init(_ descriptor: Int32, peer: PeerAddress, set: ConnectionSet, worker: HTTPWorker, identity: TLSIdentity?) {
+    init(_ descriptor: Int32, peer: PeerAddress, set: ConnectionSet, worker: HTTPWorker, tls: TLSSession?) {
         id = set.nextID()
         self.descriptor = descriptor
         self.peer = peer
         self.set = set
         self.worker = worker
         parser = RequestParser(limits: set.parserLimits, peer: peer.text)
-        tls = identity?.makeSession()
+        self.tls = tls
     }
 
     // MARK: Events
@@ -143,15 +143,19 @@ final class Connection {
             switch tls.receive(bytes, into: &parser) {
             case .open: break
             case .ended: peerEnded = true
-            case .failed(let reason):
-                set.metrics.refused("tls")
-                set.log.debug("TLS failed", ["peer": .init(peer.text), "error": .init(reason)])
-                phase = .closing
+            case .failed(let error): tlsFailed(error)
             }
             tls.takeOutput(into: &output)
         } else {
             parser.receive(bytes)
         }
+    }
+
+    private func tlsFailed(_ error: TLSError) {
+        set.metrics.refused("tls")
+        set.log.debug("TLS failed", ["peer": .init(peer.text), "error": .init(error)])
+        // The alert still goes out; an answer in the making has nobody left to read it.
+        phase = .closing
     }
 
     /// Does what input and the room for output allow.
@@ -238,7 +242,7 @@ final class Connection {
 
     private func emit(_ bytes: [UInt8]) {
         if let tls {
-            tls.send(bytes)
+            if !tls.send(bytes) { phase = .closing }
             tls.takeOutput(into: &output)
         } else {
             output.append(contentsOf: bytes)
@@ -310,7 +314,7 @@ final class Connection {
 
     private func endOutput() {
         if let tls {
-            tls.close()
+            tls.endSending()
             tls.takeOutput(into: &output)
             flush()
             if case .closed = phase { return }

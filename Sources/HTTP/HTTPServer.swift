@@ -11,12 +11,12 @@ package final class HTTPServer: Service {
     private struct State {
         var listener: Int32?
         var port = 0
+        var identity: TLSIdentity?
     }
 
     package let name: String
     private let settings: HTTPServerSettings
     private let workers: [HTTPWorker]
-    private let identity: TLSIdentity?
     private let log: Log
     private let state = Mutex(State())
 
@@ -26,29 +26,40 @@ package final class HTTPServer: Service {
         name = settings.name
         self.settings = settings
         self.log = log
-        let identity: TLSIdentity? = nil
-        self.identity = identity
         let counts = HTTPServerMetrics(metrics, listener: settings.name)
         let ledger = ConnectionLedger(
             limit: settings.connections, limitPerGroup: settings.connectionsPerAddress)
         workers = loops.map {
             HTTPWorker(
-                loop: $0, settings: settings, handler: handler, metrics: counts, ledger: ledger, identity: identity,
-                log: log)
+                loop: $0, settings: settings, handler: handler, metrics: counts, ledger: ledger, log: log)
         }
     }
 
     /// The port listened on; 0 before `start`.
     package var boundPort: Int { state.withLock { $0.port } }
 
+    /// Listens. Throws when the address cannot be had, or the certificate is not good.
     package func start() async throws {
         guard let address = ListenAddress(settings.address) else {
             throw HTTPServerError.badAddress(settings.address)
         }
+        let identity = try settings.certificate.map { try TLSIdentity($0) }
         let (listener, port) = try address.listen()
-        state.withLock { $0 = State(listener: listener, port: port) }
-        for worker in workers { try await worker.listen(on: listener) }
+        state.withLock { $0 = State(listener: listener, port: port, identity: identity) }
+        for worker in workers { try await worker.listen(on: listener, identity) }
         log.info("listening", ["listener": .init(name), "address": .init(settings.address), "port": .init(port)])
+    }
+
+    /// Reads the certificate again; new connections get it. When it is not good, the old one stays.
+    package func reload() async {
+        guard let identity = state.withLock({ $0.identity }) else { return }
+        do {
+            try identity.reload()
+            log.info("certificate reloaded", ["listener": .init(name)])
+        } catch {
+            log.error(
+                "the certificate is not good, the old one stays", ["listener": .init(name), "error": .init(error)])
+        }
     }
 
     /// Stops accepting, answers what is open with `Connection: close` and returns when all is closed. When its task is

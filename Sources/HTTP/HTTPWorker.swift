@@ -6,7 +6,7 @@ internal import Runtime
 actor HTTPWorker {
     private let loop: EventLoop
     private let set: ConnectionSet
-    private let identity: TLSIdentity?
+    private var identity: TLSIdentity?
     private var listener: Int32?
     /// Accepts per wake-up: the other loops that share the listener get their part of a burst.
     private let acceptsAtOnce = 16
@@ -15,16 +15,16 @@ actor HTTPWorker {
 
     init(
         loop: EventLoop, settings: HTTPServerSettings, handler: any HTTPHandler, metrics: HTTPServerMetrics,
-        ledger: ConnectionLedger, identity: TLSIdentity?, log: Log
+        ledger: ConnectionLedger, log: Log
     ) {
         self.loop = loop
-        self.identity = identity
         set = ConnectionSet(
             loop: loop, settings: settings, handler: handler, metrics: metrics, ledger: ledger, log: log)
     }
 
-    /// Accepts from `listener`, which other loops may share.
-    func listen(on listener: Int32) throws(SystemError) {
+    /// Accepts from `listener`, which other loops may share; speaks TLS if there is an identity.
+    func listen(on listener: Int32, _ identity: TLSIdentity?) throws(SystemError) {
+        self.identity = identity
         self.listener = listener
         try watchListener(listener)
     }
@@ -95,7 +95,14 @@ actor HTTPWorker {
             refuse(descriptor)
             return
         }
-        let connection = Connection(descriptor, peer: peer, set: set, worker: self, identity: identity)
+        let tls = identity?.makeSession()
+        if identity != nil && tls == nil {
+            set.log.error("cannot set up TLS for a connection")
+            close(descriptor)
+            set.ledger.release(peer.group)
+            return
+        }
+        let connection = Connection(descriptor, peer: peer, set: set, worker: self, tls: tls)
         set.add(connection)
         connection.start()
     }

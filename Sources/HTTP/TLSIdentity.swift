@@ -1,3 +1,20 @@
-/// What the server shows of itself over TLS; replaced as a whole on reload.
+internal import Synchronization
+
+/// What the server shows of itself over TLS; connections keep what they began with when it is replaced.
 final class TLSIdentity: Sendable {
+    private let certificate: HTTPServerSettings.Certificate
+    private let current: Mutex<TLSContext>
+
+    init(_ certificate: HTTPServerSettings.Certificate) throws(TLSError) {
+        self.certificate = certificate
+        current = Mutex(try TLSContext(certificate))
+    }
+
+    /// Reads the files again; what was read before stays in force when they are bad.
+    func reload() throws(TLSError) {
+        let context = try TLSContext(certificate)
+        current.withLock { $0 = context }
+    }
+
+    func makeSession() -> TLSSession? { current.withLock { $0 }.makeSession() }
 }

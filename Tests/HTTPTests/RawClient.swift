@@ -4,18 +4,32 @@ import Runtime
 
 /// A client that sends exactly the bytes it is told to, on a thread of its own so that its waits block nobody.
 struct RawClient: Sendable {
+    enum Endpoint: Sendable {
+        /// On loopback.
+        case port(Int)
+        /// A Unix socket.
+        case path(String)
+    }
+
     private let descriptor: Int32
 
-    /// Connects to loopback, lets `body` talk, and closes. Every wait ends after `patience` with an error.
+    /// Connects, lets `body` talk, and closes. Every wait ends after `patience` with an error.
     static func talk<Value: Sendable>(
         to port: Int, patience: Duration = .seconds(20), _ body: @escaping @Sendable (RawClient) throws -> Value
+    ) async throws -> Value {
+        try await talk(to: .port(port), patience: patience, body)
+    }
+
+    static func talk<Value: Sendable>(
+        to endpoint: Endpoint, patience: Duration = .seconds(20),
+        _ body: @escaping @Sendable (RawClient) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             do {
                 try Thread.start(name: "client") {
                     continuation.resume(
                         with: Result {
-                            let client = try RawClient(port: port, patience: patience)
+                            let client = try RawClient(endpoint, patience: patience)
                             defer { close(client.descriptor) }
                             return try body(client)
                         })
@@ -26,29 +40,53 @@ struct RawClient: Sendable {
         }
     }
 
-    private init(port: Int, patience: Duration) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    private init(_ endpoint: Endpoint, patience: Duration) throws {
+        let family =
+            switch endpoint {
+            case .port: AF_INET
+            case .path: AF_UNIX
+            }
+        descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw SystemError(call: "socket") }
         var time = timeval(
             tv_sec: Int(patience.components.seconds),
             tv_usec: Int(patience.components.attoseconds / 1_000_000_000_000))
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+        let status =
+            switch endpoint {
+            case .port(let port): Self.connect(descriptor, port)
+            case .path(let path): Self.connect(descriptor, path)
+            }
+        guard status == 0 else {
+            let error = SystemError(call: "connect")
+            close(descriptor)
+            throw error
+        }
+    }
+
+    private static func connect(_ descriptor: Int32, _ port: Int) -> Int32 {
         var one: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        let status = withUnsafePointer(to: &address) { pointer in
+        return connect(descriptor, &address, MemoryLayout<sockaddr_in>.size)
+    }
+
+    private static func connect(_ descriptor: Int32, _ path: String) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        return connect(descriptor, &address, MemoryLayout<sockaddr_un>.size)
+    }
+
+    private static func connect<Address>(_ descriptor: Int32, _ address: inout Address, _ length: Int) -> Int32 {
+        withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                Glibc.connect(descriptor, $0, socklen_t(length))
             }
-        }
-        guard status == 0 else {
-            let error = SystemError(call: "connect")
-            close(descriptor)
-            throw error
         }
     }
 
