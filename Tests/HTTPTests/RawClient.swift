@@ -122,6 +122,21 @@ struct RawClient: Sendable {
         return Array(buffer[..<count])
     }
 
+    /// What arrives within `time`; empty when nothing does.
+    func receiveWithin(_ time: Duration) throws -> String {
+        var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&wait, 1, Int32(time / .milliseconds(1))) > 0 else { return "" }
+        return String(decoding: try receive(), as: UTF8.self)
+    }
+
+    /// Lets time pass on the client's own thread.
+    func pause(_ time: Duration) { usleep(UInt32(time / .microseconds(1))) }
+
+    /// For a client inside another's talk; `finish` closes it.
+    static func open(_ endpoint: Endpoint) throws -> RawClient { try RawClient(endpoint, patience: .seconds(20)) }
+
+    func finish() { close(descriptor) }
+
     /// Everything up to the end.
     func receiveAll() throws -> String {
         var all: [UInt8] = []
