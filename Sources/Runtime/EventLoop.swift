@@ -74,6 +74,13 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         try Thread.start(name: name) { self.run() }
     }
 
+    // Not at the end of the thread: `stop` and `enqueue` may still be about to write to `wakeup`, and would write into
+    // whatever got its number meanwhile.
+    deinit {
+        close(epoll)
+        close(wakeup)
+    }
+
     // MARK: Executor
 
     package func enqueue(_ job: consuming ExecutorJob) { post(.job(UnownedJob(job))) }
@@ -191,8 +198,6 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
                 unsafe dispatch(fd: Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64)), event.events)
             }
         }
-        close(epoll)
-        close(wakeup)
     }
 
     private func dispatch(fd: Int32, _ bits: UInt32) {

@@ -52,7 +52,12 @@ final class ScriptedServer: Sendable {
             var count = 0
             while true {
                 let connection = accept(listener, nil, nil)
-                guard connection >= 0 else { return }
+                guard connection >= 0 else {
+                    // Closed here and not by `deinit`, or this thread could accept from another test's listener that got
+                    // the same number.
+                    close(listener)
+                    return
+                }
                 count += 1
                 self?.state.withLock { $0.connections.append(connection) }
                 let number = count
@@ -69,7 +74,6 @@ final class ScriptedServer: Sendable {
 
     deinit {
         shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
         for connection in state.withLock({ $0.connections }) { shutdown(connection, Int32(SHUT_RDWR)) }
     }
 
