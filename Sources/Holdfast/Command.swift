@@ -17,6 +17,7 @@ struct Command: Sendable {
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,
             run: SimulatorCommand.run),
+        Command(name: "demo", summary: DemoCommand.summary, help: DemoCommand.help, run: DemoCommand.run),
     ]
 
     private static var overview: String {
