@@ -48,6 +48,7 @@ package struct CustomerKey: Sendable, Hashable, CustomStringConvertible {
     package let customer: String
     /// Escaped, and all that makes two keys equal.
     let path: String
+    let partition: Int
 
     /// An id that is a UUID is taken in lower case, as tokens are (ruling 1).
     package init(app: AppID, environment: StoreEnvironment, customer: String) {
@@ -56,6 +57,7 @@ package struct CustomerKey: Sendable, Hashable, CustomStringConvertible {
         self.environment = environment
         self.customer = customer
         path = Holder.customer(customer).path(app, environment)
+        partition = StorageLayout.partition(of: path)
     }
 
     package static func == (a: CustomerKey, b: CustomerKey) -> Bool { a.path == b.path }

@@ -12,7 +12,7 @@ package struct StoreSettings: Sendable {
     /// Reads `store.*`.
     package init(_ settings: inout SettingsReader) {
         changesKept = settings.integer(
-            "store.changesKept", default: changesKept, in: 100...10_000_000,
+            "store.changesKept", default: changesKept, in: 10_000...10_000_000,
             "Entries kept in each of the 64 change streams; a gateway that is further behind starts with an empty memory."
         )
         applyAttempts = settings.integer(

@@ -52,6 +52,13 @@ package struct JSONWriter: Sendable {
         }
     }
 
+    /// Takes over a value, or members of an object, that another writer wrote before.
+    package mutating func fragment(_ written: [UInt8]) {
+        guard !written.isEmpty else { return }
+        separate()
+        bytes.append(contentsOf: written)
+    }
+
     // MARK: Members, the usual case in one call
 
     package mutating func member(_ name: String, _ value: String?) {

@@ -13,6 +13,7 @@ package actor RedisClient: Service {
     private let log: Log
     private let metrics: RedisMetrics
     private let connected = Atomic(false)
+    private let connectionsMade = Atomic(0)
 
     private enum Waiter {
         case caller(CheckedContinuation<Result<RedisReply, RedisError>, Never>, sent: ContinuousClock.Instant)
@@ -41,6 +42,10 @@ package actor RedisClient: Service {
 
     /// Whether commands can be sent right now; from any thread.
     package nonisolated var isConnected: Bool { connected.load(ordering: .acquiring) }
+
+    /// How many connections have been made so far: whoever must know whether two commands went over the same one, and so
+    /// to the same server with the same data, compares.
+    package nonisolated var connections: Int { connectionsMade.load(ordering: .acquiring) }
 
     /// The loop may be shared with others, whose jobs then must be short.
     package init(
@@ -228,6 +233,7 @@ package actor RedisClient: Service {
         connectTimer = nil
         state = .ready
         failuresInARow = 0
+        connectionsMade.wrappingAdd(1, ordering: .releasing)
         connected.store(true, ordering: .releasing)
         metrics.connected.set(1)
         log.info("connected", ["host": .init(settings.host), "port": .init(settings.port)])

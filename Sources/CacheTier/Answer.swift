@@ -1,0 +1,85 @@
+package import Entitlements
+internal import JSON
+package import Time
+
+/// What a customer has, and how good the answer is (invariant 8).
+package struct Answer: Sendable {
+    package enum Source: String, Sendable { case memory, redis }
+
+    package let key: CustomerKey
+    /// Counts the changes of the customer's lineages; 0 for a customer nobody knows.
+    package let revision: UInt64
+    package let level: ServiceLevel
+    package let reason: ServiceReason
+    package let source: Source
+    /// When the answer was last known to be what the store has.
+    package let asOf: Timestamp
+    package let evaluation: CustomerEvaluation
+    /// `entitlements` and `subscriptions`, rendered once for as long as the evaluation holds.
+    let fragment: [UInt8]
+
+    package var app: AppID { key.app }
+    package var customer: String { key.customer }
+    package var environment: StoreEnvironment { key.environment }
+
+    /// The answer as backends get it.
+    package func json(serverTime: Timestamp) -> [UInt8] {
+        var json = JSONWriter(reservingCapacity: 512 + fragment.count)
+        json.beginObject()
+        json.member("app", app.rawValue)
+        json.member("customer", customer)
+        json.member("environment", environment.rawValue)
+        json.member("serverTime", serverTime.rfc3339)
+        json.member("revision", revision)
+        json.object("service") { json in
+            json.member("level", level.rawValue)
+            json.member("source", source.rawValue)
+            json.member("asOf", asOf.rfc3339)
+            json.member("reason", reason.rawValue)
+            json.member("syncing", level.isSyncing)
+            json.object("actions") { json in
+                json.member("purchase", level.allowsPurchase)
+                json.member("manageSubscription", level.allowsManaging)
+            }
+        }
+        json.fragment(fragment)
+        json.endObject()
+        return json.bytes
+    }
+
+    static func fragment(_ evaluation: CustomerEvaluation) -> [UInt8] {
+        var json = JSONWriter()
+        json.array("entitlements", evaluation.entitlements) { json, entitlement in json.value(entitlement) }
+        json.array("subscriptions", evaluation.subscriptions) { json, subscription in json.value(subscription) }
+        return json.bytes
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func value(_ entitlement: CustomerEvaluation.Entitlement) {
+        beginObject()
+        member("id", entitlement.id)
+        member("active", entitlement.active)
+        member("validUntil", entitlement.validUntil?.rfc3339)
+        member("state", entitlement.state.rawValue)
+        member("willRenew", entitlement.willRenew)
+        array("grantedBy", entitlement.grantedBy) { json, lineage in json.string(lineage) }
+        endObject()
+    }
+
+    fileprivate mutating func value(_ subscription: LineageEvaluation) {
+        beginObject()
+        member("originalTransactionId", subscription.lineage.originalTransactionID)
+        member("productId", subscription.productID)
+        member("nextProductId", subscription.nextProductID)
+        member("pendingChange", subscription.pendingChange?.rawValue)
+        member("state", subscription.state.rawValue)
+        member("access", subscription.access)
+        member("expiresAt", subscription.expiresAt?.rfc3339)
+        member("gracePeriodExpiresAt", subscription.gracePeriodExpiresAt?.rfc3339)
+        member("willRenew", subscription.willRenew)
+        member("ownership", subscription.ownership)
+        member("pendingVerification", subscription.pendingVerification)
+        endObject()
+    }
+}

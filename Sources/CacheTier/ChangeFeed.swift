@@ -1,0 +1,213 @@
+internal import Redis
+internal import Runtime
+
+/// Follows the change streams of all partitions and keeps memory from outliving what it tells.
+///
+/// Reading is by position, so nothing is missed while the connection is down, unless the streams were trimmed meanwhile
+/// or Redis came back with other data. Whether that is so can be said only after a read (what was there before it can be
+/// gone during it), so it is checked then, whenever the feed was behind; and if so, memory begins a new epoch.
+final class ChangeFeed: Sendable {
+    private let redis: RedisClient
+    private let settings: CacheSettings
+    private let commandTimeout: Duration
+    private let memory: MemoryTier
+    private let status: FeedStatus
+    private let metrics: CacheMetrics
+    private let log: Log
+    /// Reads changed customers again.
+    private let refresh: @Sendable ([CustomerKey]) async -> Void
+
+    init(
+        redis: RedisClient, settings: CacheSettings, commandTimeout: Duration, memory: MemoryTier, status: FeedStatus,
+        metrics: CacheMetrics, log: Log, refresh: @escaping @Sendable ([CustomerKey]) async -> Void
+    ) {
+        self.redis = redis
+        self.settings = settings
+        self.commandTimeout = commandTimeout
+        self.memory = memory
+        self.status = status
+        self.metrics = metrics
+        self.log = log.part("feed")
+        self.refresh = refresh
+    }
+
+    /// Where the follower is. It belongs to the task that follows.
+    private struct Place {
+        var positions = [StreamPosition](repeating: .beginning, count: StorageLayout.partitions)
+        /// Which store the positions are of; nil as long as there are none.
+        var store: String?
+        /// Whether it must be checked that nothing was missed.
+        var isDoubtful = true
+        /// The connection over which it was checked.
+        var connection = 0
+    }
+
+    private struct Batch {
+        var changes: [(path: String, revision: UInt64)] = []
+        var positions: [StreamPosition]
+        /// Whether a stream may hold more than was taken.
+        var isPartial = false
+    }
+
+    /// Follows until the task is cancelled or the client is closed.
+    func follow() async {
+        var place = Place()
+        while !Task.isCancelled {
+            guard await redis.waitUntilConnected(within: .seconds(1)) else { continue }
+            do throws(StoreError) {
+                try await step(&place)
+            } catch {
+                place.isDoubtful = true
+                metrics.feedIsLive.set(0)
+                if case .redis(let cause) = error, cause.code == .closed { return }
+                log.warning("change feed interrupted", ["reason": .init(error)])
+                // One that Redis refuses would be refused again at once; a lost connection is waited for anyway.
+                try? await Task.sleep(for: .milliseconds(500))
+            }
+        }
+    }
+
+    private func step(_ place: inout Place) async throws(StoreError) {
+        let connection = redis.connections
+        if connection != place.connection { place.isDoubtful = true }
+        if place.isDoubtful {
+            let store = try await LayoutGuard(redis: redis).identity()
+            if place.store != store { return try await begin(&place, in: store) }
+        }
+        let batch = try await read(after: place.positions, waiting: !place.isDoubtful)
+        if place.isDoubtful || batch.isPartial {
+            switch try await continuity(from: place.positions) {
+            case .unbroken: break
+            case .trimmed:
+                log.warning("change feed lost its place", ["reason": "changes were trimmed before they were read"])
+                return try await begin(&place, in: place.store ?? "")
+            case .wentBack: return try await begin(&place, in: "")
+            }
+        }
+        // The server at the other end may have come back as another one in between.
+        guard connection == redis.connections else { return }
+        place.positions = batch.positions
+        place.isDoubtful = batch.isPartial
+        place.connection = connection
+        metrics.changes.increment(by: UInt64(batch.changes.count))
+        var outdated: Set<CustomerKey> = []
+        for change in batch.changes {
+            if let key = memory.notice(change.path, revision: change.revision) { outdated.insert(key) }
+        }
+        if !batch.isPartial {
+            status.heard()
+            metrics.feedIsLive.set(1)
+        }
+        if !outdated.isEmpty { await refresh(Array(outdated)) }
+    }
+
+    /// Takes the present ends of the streams as its place; what was read before is in doubt.
+    private func begin(_ place: inout Place, in store: String) async throws(StoreError) {
+        var positions: [StreamPosition] = []
+        for extent in try await extents() { positions.append(extent.last ?? .beginning) }
+        let wasReplaced = place.store != nil && place.store != store
+        if place.store != nil { metrics.resets.increment() }
+        if wasReplaced {
+            log.error("the store lost data: memory keeps what it has", ["store": .init(store)])
+            status.storeWasReplaced()
+        }
+        // First the ends, then the epoch: what is read in it is not older than the ends.
+        memory.beginEpoch(lastHeard: status.now.lastHeard ?? .now, storeWasReplaced: wasReplaced)
+        let identity = store.isEmpty ? try await LayoutGuard(redis: redis).identity() : store
+        place = Place(positions: positions, store: identity, isDoubtful: true)
+    }
+
+    // MARK: Commands
+
+    private func read(
+        after positions: [StreamPosition], waiting: Bool
+    ) async throws(StoreError) -> Batch {
+        var command: [RedisArgument] = ["XREAD", "COUNT", RedisArgument(settings.feedBatch)]
+        if waiting {
+            command += ["BLOCK", RedisArgument(Int64(max(1, settings.feedWait / .milliseconds(1))))]
+        }
+        command.append("STREAMS")
+        command += StorageLayout.changeStreams.map { .text($0) }
+        command += positions.map { .text($0.description) }
+        let reply: RedisReply
+        do {
+            reply = try await redis.send(command, timeout: commandTimeout + (waiting ? settings.feedWait : .zero))
+        } catch {
+            throw .redis(error)
+        }
+        var batch = Batch(positions: positions)
+        for stream in reply.array ?? [] {
+            guard let parts = stream.array, parts.count == 2, let entries = parts[1].array,
+                let partition = parts[0].string.flatMap(StorageLayout.changeStreams.firstIndex(of:))
+            else { throw .redis(RedisError(.unexpectedReply, "XREAD")) }
+            if entries.count >= settings.feedBatch { batch.isPartial = true }
+            for entry in entries {
+                guard let parts = entry.array, parts.count == 2,
+                    let position = parts[0].string.flatMap({ StreamPosition($0) })
+                else { throw .redis(RedisError(.unexpectedReply, "XREAD")) }
+                batch.positions[partition] = position
+                if let change = Self.change(parts[1]) { batch.changes.append(change) }
+            }
+        }
+        return batch
+    }
+
+    /// Nil for an entry of another kind, which a newer version may write.
+    private static func change(_ fields: RedisReply) -> (path: String, revision: UInt64)? {
+        guard let fields = fields.array else { return nil }
+        var path: String?
+        var revision: UInt64?
+        for pair in stride(from: 0, to: fields.count - 1, by: 2) {
+            switch fields[pair].string {
+            case "k": path = fields[pair + 1].string
+            case "r": revision = fields[pair + 1].string.flatMap { UInt64($0) }
+            default: break
+            }
+        }
+        guard let path, let revision else { return nil }
+        return (path, revision)
+    }
+
+    private func continuity(
+        from positions: [StreamPosition]
+    ) async throws(StoreError) -> StreamExtent.Continuity {
+        var worst = StreamExtent.Continuity.unbroken
+        for (extent, position) in zip(try await extents(), positions) {
+            switch extent.continuity(from: position) {
+            case .unbroken: break
+            case .trimmed: worst = .trimmed
+            case .wentBack: return .wentBack
+            }
+        }
+        return worst
+    }
+
+    /// What each stream holds, in one round trip.
+    private func extents() async throws(StoreError) -> [StreamExtent] {
+        let redis = redis
+        let results = await withTaskGroup(of: (Int, Result<StreamExtent, RedisError>).self) { group in
+            for (partition, stream) in StorageLayout.changeStreams.enumerated() {
+                group.addTask {
+                    do throws(RedisError) {
+                        return (
+                            partition, .success(StreamExtent(try await redis.send(["XINFO", "STREAM", .text(stream)])))
+                        )
+                    } catch {
+                        let isAbsent = error.code == .refused && error.message.hasPrefix("ERR no such key")
+                        return (partition, isAbsent ? .success(StreamExtent(nil)) : .failure(error))
+                    }
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        var extents: [StreamExtent] = []
+        for partition in 0..<StorageLayout.partitions {
+            do throws(RedisError) {
+                extents.append(try results[partition]?.get() ?? StreamExtent(nil))
+            } catch {
+                throw .redis(error)
+            }
+        }
+        return extents
+    }
+}

@@ -1,0 +1,212 @@
+package import Entitlements
+package import Redis
+package import Runtime
+internal import Synchronization
+package import Time
+
+/// Answers what a customer has: from memory while that is known to be what Redis has, else from Redis, and from memory
+/// all the same when Redis cannot be reached. Every answer is evaluated at the instant asked for (invariant 9).
+package final class EntitlementCache: Service {
+    package let name = "entitlement-cache"
+    private let settings: CacheSettings
+    private let rules: [AppID: AppRules]
+    private let clock: WallClock
+    private let redis: RedisClient
+    private let feedConnection: RedisClient
+    private let commandTimeout: Duration
+    private let layout: LayoutGuard
+    private let memory: MemoryTier
+    private let status = FeedStatus()
+    private let metrics: CacheMetrics
+    private let log: Log
+    private let feedTask = Mutex<Task<Void, Never>?>(nil)
+    private let health = Mutex<[Store: AppleHealth]>([:])
+
+    private struct Store: Hashable {
+        let app: AppID
+        let environment: StoreEnvironment
+    }
+
+    /// Makes its own two connections to Redis: one to read customers, and one on which the feed waits for changes.
+    package init(
+        settings: CacheSettings, redis: RedisSettings, rules: [AppID: AppRules], loop: EventLoop, metrics: Metrics,
+        log: Log, clock: WallClock = .system
+    ) {
+        self.settings = settings
+        self.rules = rules
+        self.clock = clock
+        self.log = log.part("cache")
+        self.metrics = CacheMetrics(metrics)
+        self.redis = RedisClient(name: "cache", settings: redis, loop: loop, metrics: metrics, log: log)
+        feedConnection = RedisClient(name: "feed", settings: redis, loop: loop, metrics: metrics, log: log)
+        layout = LayoutGuard(redis: self.redis)
+        memory = MemoryTier(capacity: settings.memoryBytes, metrics: self.metrics)
+        commandTimeout = redis.commandTimeout
+    }
+
+    // MARK: Reading
+
+    /// The answer if memory can give it without asking anybody; from any thread, without waiting.
+    ///
+    /// While Redis is connected, only what is known to be what Redis has is answered this way; anything else is worth
+    /// asking Redis for (`load`).
+    package func answer(for key: CustomerKey, at instant: Timestamp) -> Answer? {
+        guard let entry = memory.find(key) else { return nil }
+        if redis.isConnected {
+            guard entry.doubt == nil, isLive(entry.customer) else { return nil }
+            metrics.hits.increment()
+        } else {
+            metrics.fallbacks.increment()
+        }
+        return answer(entry, from: .memory, at: instant)
+    }
+
+    /// The answer, read from Redis if memory cannot give it. However many ask for a customer, one read is made.
+    ///
+    /// A customer nobody knows has an empty answer; when nobody can say, this throws.
+    package func load(_ key: CustomerKey, at instant: Timestamp) async throws(ReadFailure) -> Answer {
+        if let answer = answer(for: key, at: instant) { return answer }
+        switch await read(key).value {
+        case .success(let entry):
+            metrics.misses.increment()
+            return answer(entry, from: .redis, at: instant)
+        case .failure(let failure):
+            guard let entry = memory.find(key) else { throw failure }
+            metrics.fallbacks.increment()
+            return answer(entry, from: .memory, at: instant)
+        }
+    }
+
+    /// Tells how Apple's API does for an app; fine until told otherwise.
+    package func report(_ health: AppleHealth, for app: AppID, _ environment: StoreEnvironment) {
+        self.health.withLock { $0[Store(app: app, environment: environment)] = health == .fine ? nil : health }
+    }
+
+    /// Whether the change feed is followed without delay.
+    package var isLive: Bool {
+        status.now.lastHeard.map { .now - $0 <= settings.liveFor } ?? false
+    }
+
+    private func isLive(_ customer: CachedCustomer) -> Bool {
+        .now - max(customer.readAt, status.now.lastHeard ?? customer.readAt) <= settings.liveFor
+    }
+
+    private func answer(_ entry: MemoryTier.Entry, from source: Answer.Source, at instant: Timestamp) -> Answer {
+        let customer = entry.customer
+        let feed = status.now
+        let now = ContinuousClock.now
+        let wallNow = clock.now()
+        // Without a doubt, all that the feed told of until it was last heard has been taken in.
+        let knownAt = entry.doubt?.since ?? max(customer.readAt, feed.lastHeard ?? customer.readAt)
+        var cause: ServiceReason? =
+            switch entry.doubt?.cause {
+            case .changed: .changePending
+            case .unknown: .storeSilent
+            case .orphaned: .storeReplaced
+            case nil: nil
+            }
+        if cause == nil, let replaced = feed.storeReplaced, now - replaced < settings.staleBound {
+            cause = .storeReplaced
+        }
+        let store = ServiceGrade.store(
+            age: now - knownAt, cause: cause, liveFor: settings.liveFor, staleBound: settings.staleBound)
+        let apple = health.withLock { health in
+            health.isEmpty
+                ? .fine : health[Store(app: customer.key.app, environment: customer.key.environment)] ?? .fine
+        }
+        let grade = ServiceGrade.worse(store, apple.grade)
+        let view = customer.view(
+            at: instant, rules: rules[customer.key.app] ?? AppRules(),
+            isAboutNow: abs(instant.milliseconds &- wallNow.milliseconds) < 2000)
+        return Answer(
+            key: customer.key, revision: customer.revision, level: grade.level, reason: grade.reason, source: source,
+            asOf: wallNow - (now - knownAt), evaluation: view.evaluation, fragment: view.fragment)
+    }
+
+    // MARK: Redis
+
+    private func read(_ key: CustomerKey) -> MemoryTier.Load {
+        memory.load(key) { Task(name: "load-customer") { await self.readUntilCurrent(key) } }
+    }
+
+    /// Reads until nothing happened in between that the result might lack.
+    private func readUntilCurrent(_ key: CustomerKey) async -> Result<MemoryTier.Entry, ReadFailure> {
+        var triesLeft = 8
+        while true {
+            let epoch = memory.epoch(of: key)
+            do throws(StoreError) {
+                let customer = try await readOnce(key, epoch: epoch)
+                metrics.loads.increment()
+                triesLeft -= 1
+                if let entry = memory.finishLoad(customer, isLastTry: triesLeft == 0) { return .success(entry) }
+                metrics.repeatedLoads.increment()
+            } catch {
+                memory.failLoad(key)
+                metrics.failedLoads.increment()
+                switch error {
+                case .redis(let cause) where cause.isRetryable || cause.code == .closed:
+                    return .failure(.storeUnreachable("\(cause)"))
+                default:
+                    log.error("a customer cannot be read", ["key": .init(key), "reason": .init(error)])
+                    return .failure(.storeUnreadable("\(error)"))
+                }
+            }
+        }
+    }
+
+    private func readOnce(_ key: CustomerKey, epoch: Int) async throws(StoreError) -> CachedCustomer {
+        try await layout.verify()
+        let sent = ContinuousClock.now
+        let stored = StorageLayout.key(key.path)
+        let reply: RedisReply
+        do { reply = try await redis.send(["HGETALL", .text(stored)]) } catch { throw .redis(error) }
+        guard let fields = reply.array else { throw .redis(RedisError(.unexpectedReply, "HGETALL \(stored)")) }
+        var revision: UInt64 = 0
+        var records: [LineageRecord] = []
+        var bytes = 0
+        for pair in stride(from: 0, to: fields.count - 1, by: 2) {
+            guard let field = fields[pair].string, let value = fields[pair + 1].bytes else { continue }
+            if field == "rev" { revision = UInt64(String(decoding: value, as: UTF8.self)) ?? 0 }
+            guard let lineage = StorageLayout.lineageID(field: field, app: key.app, environment: key.environment)
+            else { continue }
+            records.append(try StoredLineage.decode(value, lineage: lineage, key: "\(stored) \(field)").record)
+            bytes += value.count
+        }
+        return CachedCustomer(
+            key: key, revision: revision, records: records, readAt: sent, epoch: epoch, storedBytes: bytes)
+    }
+
+    /// Reads changed customers again, so that memory has them should Redis be lost next.
+    private func refresh(_ keys: [CustomerKey]) async {
+        await withDiscardingTaskGroup { group in
+            // A result is either in memory then, or the entry stays in doubt: nothing is left to do here.
+            let lanes = min(settings.refreshesAtOnce, keys.count)
+            for lane in 0..<lanes {
+                group.addTask {
+                    for index in stride(from: lane, to: keys.count, by: lanes) {
+                        _ = await self.read(keys[index]).value
+                    }
+                }
+            }
+        }
+    }
+
+    // MARK: Service
+
+    package func start() async {
+        await redis.start()
+        await feedConnection.start()
+        let feed = ChangeFeed(
+            redis: feedConnection, settings: settings, commandTimeout: commandTimeout, memory: memory, status: status,
+            metrics: metrics, log: log, refresh: { [weak self] keys in await self?.refresh(keys) })
+        feedTask.withLock { $0 = Task(name: "change-feed") { await feed.follow() } }
+    }
+
+    package func drain() async {
+        let task = feedTask.withLock { $0.take() }
+        task?.cancel()
+        await feedConnection.close()
+        await task?.value
+        await redis.drain()
+    }
+}
