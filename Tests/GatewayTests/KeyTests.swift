@@ -35,10 +35,11 @@ struct KeyTests {
         #expect(outcome(["Authorization": "Bearer writer-writer-writer"]) == denied)
     }
 
-    @Test(arguments: [
-        [:], ["Authorization": ""], ["Authorization": "Bearer"], ["Authorization": "Bearer "],
-        ["Authorization": "Basic correct-horse-battery"],
-    ] as [HTTPHeaders])
+    @Test(
+        arguments: [
+            [:], ["Authorization": ""], ["Authorization": "Bearer"], ["Authorization": "Bearer "],
+            ["Authorization": "Basic correct-horse-battery"],
+        ] as [HTTPHeaders])
     func withoutAKeyOneIsAskedFor(_ headers: HTTPHeaders) {
         #expect(outcome(headers) == "401 Bearer")
     }
@@ -84,7 +85,10 @@ struct KeyTests {
         ("{\"keys\": {\"a\": {}}}", "keys.a.secret"),
         ("{\"keys\": {\"a\": {\"digest\": \"abc\"}}}", "keys.a.secret"),
         ("{\"keys\": {\"a\": {\"secret\": \"staple-staple-staple\", \"scopes\": [\"root\"]}}}", "keys.a.scopes"),
-        ("{\"spool\": {\"segmentBytes\": \"1MiB\"}, \"gateway\": {\"intakeBodyBytes\": \"1MiB\"}}", "spool.segmentBytes"),
+        (
+            "{\"spool\": {\"segmentBytes\": \"1MiB\"}, \"gateway\": {\"intakeBodyBytes\": \"1MiB\"}}",
+            "spool.segmentBytes"
+        ),
     ])
     func mistakesAreNamed(_ text: String, _ key: String) {
         let error = #expect(throws: SettingsError.self) { try settings(text) }
