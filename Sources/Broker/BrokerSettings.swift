@@ -52,6 +52,8 @@ package struct BrokerSettings: Sendable {
     package var ledgerMaximumBytes = 8 << 30
     package var ledgerMaximumAge = Duration.seconds(30 * 86400)
     package var ledgerSegmentBytes = 64 << 20
+    /// How long RabbitMQ may take to write down that a queue exists (see `Topology`). Not for operators to change.
+    package var topologySettleTime = Duration.milliseconds(1500)
 
     package init() {}
 

@@ -12,16 +12,15 @@
 
 // Method numbers are macros with casts, which Swift does not import.
 static const uint32_t HOLDFAST_CONNECTION_CLOSE = AMQP_CONNECTION_CLOSE_METHOD;
-static const uint32_t HOLDFAST_CONNECTION_CLOSE_OK = AMQP_CONNECTION_CLOSE_OK_METHOD;
 static const uint32_t HOLDFAST_CONNECTION_BLOCKED = AMQP_CONNECTION_BLOCKED_METHOD;
 static const uint32_t HOLDFAST_CONNECTION_UNBLOCKED = AMQP_CONNECTION_UNBLOCKED_METHOD;
 static const uint32_t HOLDFAST_CHANNEL_CLOSE = AMQP_CHANNEL_CLOSE_METHOD;
+static const uint32_t HOLDFAST_CHANNEL_CLOSE_OK = AMQP_CHANNEL_CLOSE_OK_METHOD;
 static const uint32_t HOLDFAST_BASIC_ACK = AMQP_BASIC_ACK_METHOD;
 static const uint32_t HOLDFAST_BASIC_NACK = AMQP_BASIC_NACK_METHOD;
 static const uint32_t HOLDFAST_BASIC_RETURN = AMQP_BASIC_RETURN_METHOD;
 static const uint32_t HOLDFAST_BASIC_DELIVER = AMQP_BASIC_DELIVER_METHOD;
 static const uint32_t HOLDFAST_BASIC_CANCEL = AMQP_BASIC_CANCEL_METHOD;
-static const uint32_t HOLDFAST_BASIC_CANCEL_OK = AMQP_BASIC_CANCEL_OK_METHOD;
 static const uint32_t HOLDFAST_BASIC_GET_EMPTY = AMQP_BASIC_GET_EMPTY_METHOD;
 
 /// amqp_login_with_properties is variadic. Says that we understand connection.blocked and the cancelling of consumers,

@@ -11,6 +11,8 @@ extension BrokerSettings {
         self.prefix = prefix
         ledgerMaximumBytes = 64 << 20
         ledgerSegmentBytes = 4 << 20
+        // Only a test that kills the server must wait for it to have written down its queues.
+        topologySettleTime = .zero
     }
 }
 

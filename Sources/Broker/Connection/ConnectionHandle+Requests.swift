@@ -34,6 +34,17 @@ extension ConnectionHandle {
         return unsafe Int(answer?.pointee.message_count ?? 0)
     }
 
+    /// Opens the channel again after the broker closed it to say no.
+    func reopenChannel() throws(BrokerError) {
+        var answer = amqp_channel_close_ok_t()
+        let status = callGuard.bound {
+            unsafe amqp_send_method(state, Self.channel, HOLDFAST_CHANNEL_CLOSE_OK, &answer)
+        }
+        try check(status, "close a channel")
+        unsafe amqp_channel_open(state, Self.channel)
+        try checkReply("open a channel")
+    }
+
     func deleteQueue(_ queue: String) throws(BrokerError) {
         defer { scratch.recycle() }
         unsafe amqp_queue_delete(state, Self.channel, scratch.bytes(queue), 0, 0)

@@ -46,11 +46,12 @@ extension LinkedActor {
     /// Tries to connect. Returns once connected, or with the next attempt on its way; throws only what no waiting mends.
     func connectFirst() async throws(BrokerError) {
         guard case .idle = link.phase, let error = await connect() else { return }
-        guard error.isRetryable else {
+        switch error.code {
+        case .refused, .topologyMismatch:
             link.phase = .idle
             throw error
+        default: connectLater(error)
         }
-        connectLater(error)
     }
 
     /// Runs `serve` and loses the connection if it fails.
@@ -141,7 +142,9 @@ extension LinkedActor {
 
     private func connectLater(_ error: BrokerError, after delay: Duration) {
         link.phase = .waiting
-        log.warning("no connection to the broker", ["error": .init(error), "nextAttemptIn": .init(delay)])
+        log.warning(
+            "no connection to the broker",
+            ["error": .init(error), "nextAttemptMilliseconds": .init(Int(delay / .milliseconds(1)))])
         loop.schedule(after: delay) { [weak self] in
             Task { await self?.connectAgain() }
         }

@@ -1,3 +1,5 @@
+internal import Runtime
+
 /// All exchanges, queues and bindings that Holdfast uses. Every process declares them on each connection; declaring what
 /// is there already changes nothing.
 ///
@@ -33,9 +35,11 @@ package struct Topology: Sendable {
     let exchanges: [Exchange]
     let queues: [Queue]
     let bindings: [Binding]
+    private let settleTime: Duration
 
     package init(_ settings: BrokerSettings) {
         let names = settings.names
+        settleTime = settings.topologySettleTime
         let refuseWhenFull: [(name: String, value: Argument)] = [
             ("x-queue-type", .text("quorum")),
             ("x-overflow", .text("reject-publish")),
@@ -82,13 +86,30 @@ package struct Topology: Sendable {
     }
 
     /// Blocks until all is declared. Throws `topologyMismatch` with the queue, the argument and the remedy.
+    ///
+    /// RabbitMQ keeps the directory of its quorum queues and streams in a file that it saves up to a second after a change
+    /// (`ra_directory`, two turns of 500 ms). Killed before, it starts a new queue empty, and a new ledger not at all. So
+    /// after making a queue this waits, and nothing is confirmed that a crash could take back.
     func declare(on connection: ConnectionHandle) throws(BrokerError) {
         do {
+            let isNew = try !isComplete(on: connection)
             for exchange in exchanges { try connection.declare(exchange) }
             for queue in queues { try connection.declare(queue) }
             for binding in bindings { try connection.bind(binding) }
+            if isNew { Thread.sleep(settleTime) }
         } catch {
             throw Self.explained(error)
+        }
+    }
+
+    private func isComplete(on connection: ConnectionHandle) throws(BrokerError) -> Bool {
+        do {
+            for queue in queues { _ = try connection.messageCount(of: queue.name) }
+            return true
+        } catch {
+            guard error.code == .notFound else { throw error }
+            try connection.reopenChannel()
+            return false
         }
     }
 
