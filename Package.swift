@@ -87,3 +87,11 @@ let package = Package(
             ]),
     ]
 )
+
+// What `Benchmarks/` measures; left out of everyday builds.
+if Context.environment["HOLDFAST_BENCHMARKS"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "HTTPServerBenchmark", dependencies: ["HTTP", "Runtime"], path: "Benchmarks/HTTPServer",
+            swiftSettings: strict))
+}

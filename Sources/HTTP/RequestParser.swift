@@ -87,7 +87,7 @@ struct RequestParser: Sendable {
     mutating func receive(_ bytes: borrowing Span<UInt8>) {
         if position == buffer.count {
             // What a large body made of the buffer is not kept by an idle connection.
-            buffer.removeAll(keepingCapacity: buffer.capacity <= 8 << 10)
+            buffer.removeAll(keepingCapacity: buffer.capacity <= 16 << 10)
             scanned = 0
             position = 0
         } else if position > 32 << 10 {
@@ -95,8 +95,7 @@ struct RequestParser: Sendable {
             scanned -= position
             position = 0
         }
-        buffer.reserveCapacity(buffer.count + bytes.count)
-        for index in bytes.indices { buffer.append(bytes[index]) }
+        unsafe bytes.withUnsafeBufferPointer { unsafe buffer.append(contentsOf: $0) }
     }
 
     /// Says how large a body the request whose head came last may bring; refuses what is known to be larger.
