@@ -37,19 +37,23 @@ struct Base64Alphabet: Sendable {
     static let standard = Base64Alphabet(last: "+/", isPadded: true)
     static let url = Base64Alphabet(last: "-_", isPadded: false)
 
-    private static let invalid: UInt8 = 0xFF
+    /// A bit that no group of 24 has.
+    private static let invalid: UInt32 = 1 << 31
     private static let padding = UInt8(ascii: "=")
 
     private let characters: [UInt8]
-    private let values: [UInt8]
+    /// Four tables, one for each place in a group of four characters: the character's six bits where they belong.
+    private let places: [UInt32]
     private let isPadded: Bool
 
     private init(last: String, isPadded: Bool) {
         let characters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8) + Array(last.utf8)
-        var values = [UInt8](repeating: Self.invalid, count: 256)
-        for (value, character) in characters.enumerated() { values[Int(character)] = UInt8(value) }
+        var places = [UInt32](repeating: Self.invalid, count: 4 * 256)
+        for (value, character) in characters.enumerated() {
+            for place in 0..<4 { places[place * 256 + Int(character)] = UInt32(value) << UInt32(18 - 6 * place) }
+        }
         self.characters = characters
-        self.values = values
+        self.places = places
         self.isPadded = isPadded
     }
 
@@ -79,7 +83,7 @@ struct Base64Alphabet: Sendable {
         return text
     }
 
-    /// Reads through pointers: this runs over every byte that Apple sends, three times for a nested payload.
+    /// Reads through pointers: this runs over every byte that Apple sends.
     func decode(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         var length = text.count
         if isPadded {
@@ -94,34 +98,31 @@ struct Base64Alphabet: Sendable {
         let size = whole &* 3 &+ (rest == 0 ? 0 : rest &- 1)
         var isValid = true
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { output, count in
-            unsafe values.withUnsafeBufferPointer { values in
-                var seen: UInt8 = 0
+            unsafe places.withUnsafeBufferPointer { places in
+                var seen: UInt32 = 0
                 var from = 0
                 var to = 0
                 for _ in 0..<whole {
-                    let a = unsafe values[Int(text[from])]
-                    let b = unsafe values[Int(text[from &+ 1])]
-                    let c = unsafe values[Int(text[from &+ 2])]
-                    let d = unsafe values[Int(text[from &+ 3])]
-                    seen |= a | b | c | d
-                    unsafe output[to] = a << 2 | b >> 4
-                    unsafe output[to &+ 1] = b << 4 | c >> 2
-                    unsafe output[to &+ 2] = c << 6 | d
+                    let group =
+                        unsafe places[Int(text[from])] | places[256 &+ Int(text[from &+ 1])]
+                        | places[512 &+ Int(text[from &+ 2])] | places[768 &+ Int(text[from &+ 3])]
+                    seen |= group
+                    unsafe output[to] = UInt8(truncatingIfNeeded: group >> 16)
+                    unsafe output[to &+ 1] = UInt8(truncatingIfNeeded: group >> 8)
+                    unsafe output[to &+ 2] = UInt8(truncatingIfNeeded: group)
                     from = from &+ 4
                     to = to &+ 3
                 }
                 if rest > 0 {
-                    let a = unsafe values[Int(text[from])]
-                    let b = unsafe values[Int(text[from &+ 1])]
-                    let c = rest == 3 ? unsafe values[Int(text[from &+ 2])] : 0
-                    seen |= a | b | c
-                    unsafe output[to] = a << 2 | b >> 4
-                    if rest == 3 { unsafe output[to &+ 1] = b << 4 | c >> 2 }
+                    let third = rest == 3 ? unsafe places[512 &+ Int(text[from &+ 2])] : 0
+                    let group = unsafe places[Int(text[from])] | places[256 &+ Int(text[from &+ 1])] | third
+                    seen |= group
+                    unsafe output[to] = UInt8(truncatingIfNeeded: group >> 16)
+                    if rest == 3 { unsafe output[to &+ 1] = UInt8(truncatingIfNeeded: group >> 8) }
                     // Bits left over must be zero, or two texts would stand for the same bytes.
-                    if rest == 3 ? c & 3 != 0 : b & 15 != 0 { isValid = false }
+                    if group & (rest == 3 ? 0xFF : 0xFFFF) != 0 { isValid = false }
                 }
-                // Every value is below 64; the mark of an invalid character is not.
-                if seen & 0xC0 != 0 { isValid = false }
+                if seen & Self.invalid != 0 { isValid = false }
             }
             count = size
         }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import JSON
 
 /// The HTTP body of a notification: `{"signedPayload":"<compact JWS>"}`.
@@ -32,8 +33,8 @@ package enum SignedBody {
 
     private static let name = Array("\"signedPayload\"".utf8)
 
-    /// The payload if the body is that one member, its text of the characters of a JWS only: then nothing in it can
-    /// be an escape, and JSON has no other reading.
+    /// The payload if the body is that one member and its text has no escape; every other character that could give
+    /// JSON another reading is refused when the payload is decoded.
     private static func plain(_ body: [UInt8]) -> ArraySlice<UInt8>? {
         var index = 0
         func skipSpace() {
@@ -51,18 +52,24 @@ package enum SignedBody {
         index += name.count
         guard skip(UInt8(ascii: ":")), skip(UInt8(ascii: "\"")) else { return nil }
         let start = index
-        while index < body.count, isOfJWS[Int(body[index])] { index += 1 }
-        let end = index
-        guard index < body.count, body[index] == UInt8(ascii: "\"") else { return nil }
-        index += 1
+        guard let end = body[start...].place(of: UInt8(ascii: "\"")),
+            body[start..<end].place(of: UInt8(ascii: "\\")) == nil
+        else { return nil }
+        index = end + 1
         guard skip(UInt8(ascii: "}")) else { return nil }
         skipSpace()
         return index == body.count ? body[start..<end] : nil
     }
+}
 
-    private static let isOfJWS: [Bool] = {
-        var table = [Bool](repeating: false, count: 256)
-        for byte in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.".utf8 { table[Int(byte)] = true }
-        return table
-    }()
+extension ArraySlice<UInt8> {
+    /// Where `byte` stands first: `firstIndex(of:)` at the speed of the C library, for texts of many kilobytes.
+    func place(of byte: UInt8) -> Int? {
+        unsafe withUnsafeBytes { bytes -> Int? in
+            guard let base = bytes.baseAddress,
+                let found = unsafe memchr(base, Int32(byte), bytes.count)
+            else { return nil }
+            return unsafe startIndex + (UnsafeRawPointer(found) - base)
+        }
+    }
 }

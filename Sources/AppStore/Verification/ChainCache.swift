@@ -10,14 +10,12 @@ final class ChainCache: Sendable {
         let chain: VerifiedChain
         /// The third certificate that came with it, known to be readable.
         let third: String
-        let since: ContinuousClock.Instant
     }
 
     /// A header, byte for byte, that was part of something the chain's key signed.
     private struct KnownHeader: Sendable {
         let text: [UInt8]
         let chain: VerifiedChain
-        let since: ContinuousClock.Instant
     }
 
     private struct State {
@@ -37,21 +35,20 @@ final class ChainCache: Sendable {
     func chain(forHeader text: ArraySlice<UInt8>) -> VerifiedChain? {
         let headers = state.withLock { $0.headers }
         guard let known = headers.first(where: { isSame($0.text, text) }) else { return nil }
-        return isFresh(known.since) ? known.chain : nil
+        return isFresh(known.chain) ? known.chain : nil
     }
 
     func entry(for key: [UInt8]) -> Entry? {
-        guard let entry = state.withLock({ $0.entries[key] }), isFresh(entry.since) else { return nil }
+        guard let entry = state.withLock({ $0.entries[key] }), isFresh(entry.chain) else { return nil }
         return entry
     }
 
     /// Keeps a chain that has been verified.
     func insert(_ chain: VerifiedChain, third: String, for key: [UInt8]) {
-        let now = ContinuousClock.now
         state.withLock { state in
-            state.entries[key] = Entry(chain: chain, third: third, since: now)
+            state.entries[key] = Entry(chain: chain, third: third)
             while state.entries.count > max(1, limits.cachedChains),
-                let oldest = state.entries.min(by: { $0.value.since < $1.value.since })?.key
+                let oldest = state.entries.min(by: { $0.value.chain.verifiedAt < $1.value.chain.verifiedAt })?.key
             {
                 state.entries[oldest] = nil
             }
@@ -60,7 +57,7 @@ final class ChainCache: Sendable {
 
     /// Remembers the header of a payload whose signature was good: only the holder of the chain's key can add one.
     func remember(header text: ArraySlice<UInt8>, of chain: VerifiedChain) {
-        let known = KnownHeader(text: Array(text), chain: chain, since: ContinuousClock.now)
+        let known = KnownHeader(text: Array(text), chain: chain)
         state.withLock { state in
             state.headers.removeAll { $0.text == known.text }
             state.headers.insert(known, at: 0)
@@ -88,7 +85,9 @@ final class ChainCache: Sendable {
     /// Apple signs with one leaf at a time and with a handful around a change; comparing more is slower than hashing.
     private static let headerCount = 8
 
-    private func isFresh(_ since: ContinuousClock.Instant) -> Bool { ContinuousClock.now - since < limits.chainAge }
+    private func isFresh(_ chain: VerifiedChain) -> Bool {
+        ContinuousClock.now - chain.verifiedAt < limits.chainAge
+    }
 
     private func isSame(_ known: [UInt8], _ text: ArraySlice<UInt8>) -> Bool {
         guard known.count == text.count else { return false }

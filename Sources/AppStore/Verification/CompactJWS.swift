@@ -11,8 +11,8 @@ struct CompactJWS {
     /// Nil unless there are exactly two dots, none of them at an end of the text.
     init?(_ text: ArraySlice<UInt8>) {
         let dot = UInt8(ascii: ".")
-        guard let first = text.firstIndex(of: dot), let second = text[(first &+ 1)...].firstIndex(of: dot),
-            text[(second &+ 1)...].firstIndex(of: dot) == nil
+        guard let first = text.place(of: dot), let second = text[(first &+ 1)...].place(of: dot),
+            text[(second &+ 1)...].place(of: dot) == nil
         else { return nil }
         header = text[..<first]
         payload = text[(first &+ 1)..<second]

@@ -29,4 +29,6 @@ package struct VerifiedChain: Sendable {
     package let notAfter: Timestamp
     /// Whether the root is Apple's own.
     package let isApples: Bool
+    /// When the certificates were checked, on the clock that nobody can set: trust in them ages.
+    let verifiedAt = ContinuousClock.now
 }
