@@ -38,7 +38,7 @@ let package = Package(
         library("Broker", ["CLibraries", "Runtime", "Time"]),
         library("Redis", ["CLibraries", "Runtime"]),
         library("Entitlements", ["JSON", "Time"]),
-        library("AppStore", ["CLibraries", "JSON", "Time", "Entitlements"]),
+        library("AppStore", ["CLibraries", "JSON", "Time", "Runtime", "Entitlements"]),
         library("CacheTier", ["JSON", "Time", "Runtime", "Redis", "Entitlements"]),
         library(
             "Gateway",
@@ -67,7 +67,7 @@ let package = Package(
         tests("BrokerTests", ["Broker", "Runtime", "Time"]),
         tests("RedisTests", ["Redis", "Runtime"]),
         tests("EntitlementsTests", ["Entitlements", "Time", "JSON"]),
-        tests("AppStoreTests", ["AppStore", "Entitlements", "Time", "JSON"], exclude: ["Fixtures"]),
+        tests("AppStoreTests", ["AppStore", "Entitlements", "Runtime", "Time", "JSON"], exclude: ["Fixtures"]),
         tests("CacheTierTests", ["CacheTier", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
         tests(
             "GatewayTests",

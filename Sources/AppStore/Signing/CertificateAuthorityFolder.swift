@@ -1,16 +1,17 @@
 internal import Glibc
+internal import Runtime
 package import Time
 
 /// Keeping an authority in a folder, so that a restarted simulator has the same root.
 extension CertificateAuthority {
-    private enum File {
+    private enum Name {
         static func certificate(_ name: String) -> String { "\(name).pem" }
         static func key(_ name: String) -> String { "\(name).key.pem" }
     }
 
     /// The authority in `folder`, made and saved there (at `now`) if there is none yet.
     package init(inFolder folder: String, now: Timestamp) throws(SigningError) {
-        if unsafe access("\(folder)/\(File.certificate("leaf"))", F_OK) == 0 {
+        if unsafe access("\(folder)/\(Name.certificate("leaf"))", F_OK) == 0 {
             try self.init(loadingFrom: folder)
         } else {
             try self.init(makingAt: now)
@@ -21,12 +22,12 @@ extension CertificateAuthority {
     /// Reads what `save(to:)` wrote.
     package init(loadingFrom folder: String) throws(SigningError) {
         func member(_ name: String) throws(SigningError) -> Member {
-            let text = String(decoding: try readFile("\(folder)/\(File.certificate(name))"), as: UTF8.self)
+            let text = try readText("\(folder)/\(Name.certificate(name))")
             guard let certificate = PEM.decode(text, label: "CERTIFICATE")?.first else {
-                throw SigningError(.file, "\(folder)/\(File.certificate(name)) holds no certificate")
+                throw SigningError(.file, "\(folder)/\(Name.certificate(name)) holds no certificate")
             }
-            let key = String(decoding: try readFile("\(folder)/\(File.key(name))"), as: UTF8.self)
-            return Member(certificate: certificate, key: try SigningKey(pem: key))
+            let key = try SigningKey(pem: try readText("\(folder)/\(Name.key(name))"))
+            return Member(certificate: certificate, key: key)
         }
         self.init(root: try member("root"), intermediate: try member("intermediate"), leaf: try member("leaf"))
     }
@@ -38,32 +39,15 @@ extension CertificateAuthority {
             throw SigningError(.file, "cannot make \(folder): errno \(errno)")
         }
         for (name, member) in [("root", root), ("intermediate", intermediate), ("leaf", leaf)] {
-            try writeFile("\(folder)/\(File.key(name))", Array(member.key.pem().utf8), mode: 0o600)
+            try writeFile("\(folder)/\(Name.key(name))", Array(member.key.pem().utf8), mode: 0o600)
             let certificate = PEM.encode(member.certificate, label: "CERTIFICATE")
-            try writeFile("\(folder)/\(File.certificate(name))", Array(certificate.utf8), mode: 0o644)
+            try writeFile("\(folder)/\(Name.certificate(name))", Array(certificate.utf8), mode: 0o644)
         }
     }
 }
 
-/// A certificate or a key is small; what is larger is something else.
-private let largestFile = 1 << 16
-
-private func readFile(_ path: String) throws(SigningError) -> [UInt8] {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw SigningError(.file, "cannot open \(path): errno \(errno)") }
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: largestFile)
-    var filled = 0
-    while filled < bytes.count {
-        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
-            unsafe read(descriptor, buffer.baseAddress.map { unsafe $0 + filled }, buffer.count - filled)
-        }
-        if count == 0 { return Array(bytes.prefix(filled)) }
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else { throw SigningError(.file, "cannot read \(path): errno \(errno)") }
-        filled += count
-    }
-    throw SigningError(.file, "\(path) is too large")
+private func readText(_ path: String) throws(SigningError) -> String {
+    do { return try File.text(at: path, limit: 1 << 16) } catch { throw SigningError(.file, "\(error)") }
 }
 
 private func writeFile(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(SigningError) {

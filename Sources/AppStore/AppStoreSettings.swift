@@ -1,0 +1,51 @@
+package import Runtime
+
+/// ## Keys
+/// - `appStore.rootFiles`: roots to trust instead of Apple's, for a simulator.
+/// - `appStore.signedAhead`: how far ahead of our clock a date of signing may lie.
+/// - `appStore.cachedChains`, `appStore.chainAge`: how many verified chains are kept, and for how long.
+/// - `appStore.unknownChainsPerSecond`: how many unknown chains are checked; the bound on what a forger can cost.
+package struct AppStoreSettings: Sendable {
+    package var roots: TrustedRoots
+    package var limits: VerificationLimits
+
+    package init(roots: TrustedRoots = .apple, limits: VerificationLimits = VerificationLimits()) {
+        self.roots = roots
+        self.limits = limits
+    }
+
+    package init(_ settings: inout SettingsReader) {
+        var limits = VerificationLimits()
+        let files = settings.strings(
+            "appStore.rootFiles",
+            "Root certificates (PEM or DER) to trust instead of Apple's, for a simulator. Whoever holds their keys can "
+                + "grant anything: leave it empty wherever real customers are served.")
+        limits.signedAhead = settings.duration(
+            "appStore.signedAhead", default: limits.signedAhead, in: .seconds(1) ... .seconds(86_400),
+            "How far ahead of the clock Apple may have signed; what lies beyond goes to quarantine.")
+        limits.cachedChains = settings.integer(
+            "appStore.cachedChains", default: limits.cachedChains, in: 1...1024,
+            "Verified certificate chains that are kept.")
+        limits.chainAge = settings.duration(
+            "appStore.chainAge", default: limits.chainAge, in: .seconds(1) ... .seconds(86_400),
+            "How long a verified certificate chain counts before it is checked again.")
+        limits.unknownChainsPerSecond = settings.integer(
+            "appStore.unknownChainsPerSecond", default: limits.unknownChainsPerSecond, in: 1...100_000,
+            "Unknown certificate chains that are checked within a second; senders beyond are asked to come back.")
+        self.limits = limits
+        roots = .apple
+        var own: TrustedRoots?
+        for path in files {
+            do {
+                let more = try TrustedRoots(file: try File.bytes(at: path, limit: 1 << 20))
+                own = own?.adding(more) ?? more
+            } catch {
+                settings.complain(about: "appStore.rootFiles", "\(path): \(error)")
+            }
+        }
+        if let own { roots = own }
+    }
+
+    /// The verifier that these settings describe; one serves the whole process.
+    package func verifier() -> JWSVerifier { JWSVerifier(roots: roots, limits: limits) }
+}

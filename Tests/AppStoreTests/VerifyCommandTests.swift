@@ -1,0 +1,45 @@
+import AppStore
+import JSON
+import TestSupport
+import Testing
+
+/// The command as scripts call it.
+@Suite struct VerifyCommandTests {
+    let fixtures = "\(Command.packageFolder)/Tests/AppStoreTests/Fixtures"
+
+    func holdfast(_ arguments: String...) async throws -> Command.Result {
+        try await Command.run(try ChildProcess.product("holdfast"), ["verify"] + arguments)
+    }
+
+    @Test func applesTestNotificationVerifiesAgainstItsOwnRoot() async throws {
+        let result = try await holdfast("--root", "\(fixtures)/testCA.der", "\(fixtures)/testNotification")
+        #expect(result.status == 0)
+        #expect(result.output.contains("a notification, signed under the given root"))
+    }
+
+    @Test func applesTestNotificationIsRefusedAgainstApplesRoot() async throws {
+        let result = try await holdfast("--json", "\(fixtures)/testNotification")
+        #expect(result.status == 1)
+        let value = try JSONValue.parse(Array(result.output.utf8))
+        #expect(value["fine"]?.bool == false)
+        #expect(value["parts"]?.array?.first?["problems"]?.array?.first?["code"]?.string == "notTrusted")
+    }
+
+    @Test func whatIsAskedForIsChecked() async throws {
+        let root = ["--root", "\(fixtures)/testCA.der"]
+        let file = "\(fixtures)/testNotification"
+        #expect(try await holdfast(root[0], root[1], "--bundle-id=com.example", file).status == 0)
+        #expect(try await holdfast(root[0], root[1], "--bundle-id=com.other", file).status == 1)
+        #expect(try await holdfast(root[0], root[1], "--environment", "production", file).status == 1)
+        #expect(try await holdfast(root[0], root[1], "--at", "2020-01-01T00:00:00Z", file).status == 1)
+    }
+
+    @Test func mistakesOfUsageAreToldApart() async throws {
+        #expect(try await holdfast().status == 2)
+        #expect(try await holdfast("/nonexistent/file").status == 2)
+        #expect(try await holdfast("--at", "today", "\(fixtures)/testNotification").status == 2)
+        #expect(try await holdfast("--root", "\(fixtures)/README.md", "\(fixtures)/testNotification").status == 2)
+        #expect(try await holdfast("--bundel-id", "x", "\(fixtures)/testNotification").status == 2)
+        #expect(try await holdfast("--help").status == 0)
+    }
+}
