@@ -122,7 +122,7 @@ package struct Outbox: Sendable {
 
     /// Entries after `sequence`, oldest first.
     package func entries(after sequence: UInt64) -> some Sequence<Entry> {
-        let first = max(sequence &+ 1, firstSequence)
+        let first = max(min(sequence, lastSequence) &+ 1, firstSequence)
         return (first..<max(first, lastSequence &+ 1)).lazy.compactMap { number in
             sequenceOf[number].flatMap { entries[$0] }
         }
