@@ -66,10 +66,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var event = unsafe epoll_event(
             events: HOLDFAST_EPOLLIN, data: epoll_data_t(u64: UInt64(UInt32(bitPattern: wakeup))))
         guard unsafe epoll_ctl(epoll, EPOLL_CTL_ADD, wakeup, &event) == 0 else {
-            let error = SystemError(call: "epoll_ctl")
-            close(epoll)
-            close(wakeup)
-            throw error
+            throw SystemError(call: "epoll_ctl")
         }
         try Thread.start(name: name) { self.run() }
     }
@@ -198,6 +195,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
                 unsafe dispatch(fd: Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64)), event.events)
             }
         }
+        // Handlers may hold the loop.
+        reactor = Reactor()
     }
 
     private func dispatch(fd: Int32, _ bits: UInt32) {
