@@ -24,6 +24,16 @@ package struct LineageRecord: Sendable, Hashable {
 
     package init(lineage: LineageID) { self.lineage = lineage }
 
+    /// By bytes, since Swift takes two spellings of an accented letter for one string.
+    package static func == (a: LineageRecord, b: LineageRecord) -> Bool {
+        a.lineage == b.lineage && a.encoded() == b.encoded()
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(lineage)
+        hasher.combine(encoded())
+    }
+
     /// The customer named by the newest signed transaction that names one (ruling 1); nil while unclaimed.
     package var customer: String? { owner?.customer }
 

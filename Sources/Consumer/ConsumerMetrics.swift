@@ -1,0 +1,74 @@
+import Runtime
+
+/// What the consumer counts.
+struct ConsumerMetrics: Sendable {
+    private let metrics: Metrics
+    private let applyTime: Histogram
+    private let delay: Histogram
+    private let resting: Gauge
+
+    init(_ metrics: Metrics) {
+        self.metrics = metrics
+        applyTime = metrics.histogram(
+            "holdfast_consumer_apply_seconds", "From the delivery of a notification to Redis' reply.")
+        delay = metrics.histogram(
+            "holdfast_consumer_delay_seconds", "From the intake of a notification to Redis' reply, when tried once.",
+            buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3600])
+        resting = metrics.gauge(
+            "holdfast_consumer_resting", "1 while nothing is taken in because Redis or the broker is not there.")
+    }
+
+    func settled(_ label: String) {
+        metrics.counter(
+            "holdfast_consumer_deliveries_total", "Deliveries by what became of them.", labels: ["outcome": label]
+        ).increment()
+    }
+
+    func applied(in time: Duration, sinceIntake delay: Duration?) {
+        applyTime.record(time / .seconds(1))
+        if let delay { self.delay.record(delay / .seconds(1)) }
+    }
+
+    /// Apple's types are few; one that is not known yet must not make a series of its own.
+    func noted(_ type: String?) {
+        let label = type.map { Self.typesWithoutEffect.contains($0) ? $0 : "other" } ?? "none"
+        metrics.counter(
+            "holdfast_consumer_noted_total", "Verified notifications without effect on any state, by Apple's type.",
+            labels: ["type": label]
+        ).increment()
+    }
+
+    func retry(_ cause: RetryCause) {
+        metrics.counter(
+            "holdfast_consumer_retries_total", "Deliveries sent to a retry level, by cause.",
+            labels: ["cause": cause.rawValue]
+        ).increment()
+    }
+
+    func quarantined(_ code: String) {
+        metrics.counter(
+            "holdfast_consumer_quarantined_total", "Deliveries put into quarantine, by reason.",
+            labels: ["reason": code]
+        ).increment()
+    }
+
+    func unmapped(_ app: String) {
+        metrics.counter(
+            "holdfast_consumer_unmapped_total", "Applied notifications whose product the product map does not know.",
+            labels: ["app": app]
+        ).increment()
+    }
+
+    func event(_ outcome: String) {
+        metrics.counter(
+            "holdfast_consumer_events_total", "Events of changes, by what became of them.", labels: ["outcome": outcome]
+        ).increment()
+    }
+
+    func isResting(_ value: Bool) { resting.set(value ? 1 : 0) }
+
+    private static let typesWithoutEffect: Set<String> = [
+        "TEST", "RENEWAL_EXTENSION", "EXTERNAL_PURCHASE_TOKEN", "RESCIND_CONSENT", "METADATA_UPDATE", "MIGRATION",
+        "MIGRATE", "PRICE_CHANGE", "PRICE_INCREASE", "UNCLAIM_SEATS",
+    ]
+}

@@ -1,0 +1,176 @@
+package import AppStore
+package import Broker
+import CacheTier
+package import Entitlements
+package import Runtime
+import Time
+
+/// Takes one delivery through all its stages: verify again, decode, apply, settle.
+///
+/// Verified again because the queue is no proof: between intake and here anybody with access to the broker can put a
+/// message in (invariant 6).
+package struct DeliveryHandler: Sendable {
+    let apps: [AppID: ConsumerApp]
+    let verifier: NotificationVerifier
+    let store: any ObservationStore
+    let publisher: any MessagePublisher
+    let names: BrokerNames
+    let settings: ConsumerSettings
+    let metrics: ConsumerMetrics
+    let clock: WallClock
+    let log: Log
+
+    package init(
+        apps: [AppID: ConsumerApp], verifier: NotificationVerifier, store: any ObservationStore,
+        publisher: any MessagePublisher, names: BrokerNames, settings: ConsumerSettings = ConsumerSettings(),
+        metrics: Metrics, clock: WallClock = .system, log: Log
+    ) {
+        self.apps = apps
+        self.verifier = verifier
+        self.store = store
+        self.publisher = publisher
+        self.names = names
+        self.settings = settings
+        self.metrics = ConsumerMetrics(metrics)
+        self.clock = clock
+        self.log = log
+    }
+
+    /// How a delivery is settled, and whether intake had better rest.
+    package struct Result: Sendable {
+        package var settlement: Settlement
+        /// Redis or the broker did not do its part: going on at once would only fail again.
+        package var isTroubled = false
+    }
+
+    package func handle(_ delivery: BrokerDelivery) async -> Result {
+        let message = delivery.message
+        let log = log.with([
+            "correlation": .init(message.headers[MessageHeader.correlation] ?? ""),
+            "app": .init(message.headers[MessageHeader.app] ?? ""),
+            "notification": .init(message.messageID ?? ""),
+        ])
+        let outcome = await outcome(of: message)
+        return await settle(message, outcome, log)
+    }
+
+    // MARK: What became of it
+
+    private func outcome(of message: BrokerMessage) async -> Outcome {
+        let began = ContinuousClock.now
+        guard let name = message.headers[MessageHeader.app] else { return .unknownApp(nil) }
+        guard let app = apps[AppID(name)] else { return .unknownApp(name) }
+        let notification: VerifiedNotification
+        do {
+            notification = try verifier.verify(message.body, for: app.identity, now: clock.now())
+        } catch { return Outcome(error) }
+        guard let observation = notification.observation(app: AppID(name)) else {
+            return .noted(type: notification.payload.notificationType)
+        }
+        do {
+            let change = try await store.apply(observation)
+            metrics.applied(in: .now - began, sinceIntake: delay(of: message))
+            if let product = observation.transaction?.productID, app.map[product] == nil { metrics.unmapped(name) }
+            return change.changed ? .applied(change, observation) : .unchanged(observation)
+        } catch { return Outcome(error) }
+    }
+
+    /// From intake to now, for a message that has not been waiting in a retry level.
+    private func delay(of message: BrokerMessage) -> Duration? {
+        guard message.attempts == 0, let text = message.headers[MessageHeader.receivedAt] else { return nil }
+        return Timestamp(rfc3339: text).map { max(.zero, clock.now() - $0) }
+    }
+
+    // MARK: How it is settled
+
+    private func settle(_ message: BrokerMessage, _ outcome: Outcome, _ log: Log) async -> Result {
+        switch outcome {
+        case .applied(let change, let observation):
+            log.info("applied", observation.logFields)
+            await publishEvent(of: change, observation, message, log)
+        case .unchanged(let observation): log.info("known already", observation.logFields)
+        case .noted(let type):
+            log.info("noted", ["type": .init(type ?? "")])
+            metrics.noted(type)
+        case .retry(let cause, let detail): return await sendToRetry(message, cause, detail, log)
+        case .quarantine(let reason): return await sendToQuarantine(message, reason, log)
+        }
+        metrics.settled(outcome.label)
+        return Result(settlement: .acknowledge)
+    }
+
+    private func sendToQuarantine(_ message: BrokerMessage, _ reason: QuarantineReason, _ log: Log) async -> Result {
+        var copy = message
+        copy.headers[MessageHeader.reason] = reason.code
+        copy.headers[MessageHeader.reasonDetail] = reason.sentence
+        copy.headers[MessageHeader.quarantinedAt] = clock.now().rfc3339
+        do {
+            try await publisher.publish(copy, to: "", routingKey: names.quarantine, mandatory: true)
+        } catch {
+            return await sendToRetry(message, .quarantine, "\(reason.code); quarantine takes nothing: \(error)", log)
+        }
+        log.warning("quarantined", ["reason": .init(reason.code), "detail": .init(reason.sentence)])
+        metrics.quarantined(reason.code)
+        metrics.settled("quarantined")
+        return Result(settlement: .acknowledge)
+    }
+
+    private func sendToRetry(
+        _ message: BrokerMessage, _ cause: RetryCause, _ detail: String, _ log: Log
+    ) async -> Result {
+        let attempts = message.attempts + 1
+        let level = RetryLevel.after(attempts: attempts)
+        var copy = message
+        copy.headers[MessageHeader.attempt] = "\(attempts)"
+        do {
+            try await publisher.publish(copy, to: "", routingKey: names.retry(level), mandatory: true)
+        } catch {
+            log.error(
+                "requeued: neither applied nor sent to retry",
+                [
+                    "cause": .init(cause.rawValue), "detail": .init(detail), "error": .init(error),
+                ])
+            metrics.settled("requeued")
+            return Result(settlement: .requeue, isTroubled: true)
+        }
+        log.warning(
+            "to be tried again",
+            [
+                "cause": .init(cause.rawValue), "detail": .init(detail), "attempt": .init(attempts),
+                "level": .init(level.name),
+            ])
+        metrics.retry(cause)
+        metrics.settled("retry")
+        return Result(settlement: .acknowledge, isTroubled: cause == .store)
+    }
+
+    /// Best effort: the record is written, and whoever needs every change reads the change feed.
+    private func publishEvent(
+        of change: AppliedChange, _ observation: Observation, _ message: BrokerMessage, _ log: Log
+    ) async {
+        guard settings.publishEvents else { return }
+        let event = ChangeEvent(change: change, observation: observation, cause: message, at: clock.now())
+        do {
+            try await publisher.publish(
+                event.message, to: names.events, routingKey: event.routingKey, mandatory: false)
+            metrics.event("published")
+        } catch {
+            log.error("a change was applied but its event not published", ["error": .init(error)])
+            metrics.event("lost")
+        }
+    }
+}
+
+extension BrokerMessage {
+    /// How often applying it has failed; what is no number counts as none.
+    var attempts: Int { headers[MessageHeader.attempt].flatMap { Int($0) }.map { min(max($0, 0), 1_000_000) } ?? 0 }
+}
+
+extension Observation {
+    fileprivate var logFields: Log.Fields {
+        [
+            "environment": .init(lineage.environment.rawValue), "lineage": .init(lineage.originalTransactionID),
+            "type": .init(notificationType ?? ""), "subtype": .init(subtype ?? ""),
+        ]
+    }
+}

@@ -1,0 +1,15 @@
+/// The names of the headers that a notification carries through the broker.
+package enum MessageHeader {
+    package static let app = "app"
+    package static let environment = "environment"
+    /// Follows a notification from intake to Redis in the logs.
+    package static let correlation = "correlation"
+    /// When the gateway took it in, RFC 3339.
+    package static let receivedAt = "received-at"
+    /// How often applying it has failed.
+    package static let attempt = "attempt"
+    /// Why it is in quarantine: code, sentence, and since when.
+    package static let reason = "reason"
+    package static let reasonDetail = "reason-detail"
+    package static let quarantinedAt = "quarantined-at"
+}

@@ -1,0 +1,91 @@
+import AppStore
+import CacheTier
+import Entitlements
+
+/// What became of one delivery, and thereby how it is settled.
+///
+/// | stage | what happened | outcome |
+/// |---|---|---|
+/// | address | the app of the message is not in the settings | quarantine `unknownApp` |
+/// | verify | too many unknown chains at this moment | retry |
+/// | verify | forged, malformed, another app's, signed too far ahead, of unknown shape, undecidable | quarantine with the code |
+/// | decode | no state in it (TEST, summaries, tokens, consent, unknown types) | noted |
+/// | apply | Redis unreachable, slow or refusing; a store of another layout | retry, and intake rests |
+/// | apply | too many conflicts; a record that a newer version wrote | retry |
+/// | apply | a stored record that cannot be read | quarantine `unreadableRecord` |
+/// | apply | the record changed, or knew it already | applied, unchanged |
+///
+/// | outcome | settlement |
+/// |---|---|
+/// | applied | event published (best effort), acknowledged |
+/// | unchanged, noted | acknowledged |
+/// | retry | published to the next retry level and confirmed, then acknowledged; the last level repeats for ever |
+/// | quarantine | published to quarantine and confirmed, then acknowledged; when quarantine takes nothing, as retry |
+/// | any publish that fails | requeued, and intake rests for a while |
+///
+/// Nothing is dropped (invariant 2): a message is acknowledged only when Redis, a retry queue or quarantine has it.
+enum Outcome: Sendable {
+    case applied(AppliedChange, Observation)
+    case unchanged(Observation)
+    /// Verified and without effect on any state.
+    case noted(type: String?)
+    case retry(RetryCause, detail: String)
+    case quarantine(QuarantineReason)
+
+    var label: String {
+        switch self {
+        case .applied: "applied"
+        case .unchanged: "unchanged"
+        case .noted: "noted"
+        case .retry: "retry"
+        case .quarantine: "quarantined"
+        }
+    }
+
+    /// The stage "verify".
+    init(_ failure: VerificationFailure) {
+        switch failure.disposition {
+        case .retryLater: self = .retry(.verification, detail: failure.description)
+        case .refuse, .quarantine:
+            self = .quarantine(QuarantineReason(code: failure.code.rawValue, sentence: failure.description))
+        }
+    }
+
+    /// The stage "apply".
+    init(_ error: StoreError) {
+        switch error {
+        case .redis, .wrongLayout: self = .retry(.store, detail: error.description)
+        case .contended: self = .retry(.conflict, detail: error.description)
+        case .unreadable(_, _, isNewer: true): self = .retry(.newerRecord, detail: error.description)
+        case .unreadable(_, _, isNewer: false):
+            // Until somebody has mended the record, no try succeeds.
+            self = .quarantine(QuarantineReason(code: "unreadableRecord", sentence: error.description))
+        }
+    }
+
+    static func unknownApp(_ name: String?) -> Outcome {
+        .quarantine(
+            QuarantineReason(
+                code: "unknownApp",
+                sentence: name.map { "The settings name no app \($0)." } ?? "The message names no app."))
+    }
+}
+
+enum RetryCause: String, Sendable {
+    /// Too many unknown chains at this moment.
+    case verification
+    /// Redis did not do its part; it would not for the next message either.
+    case store
+    /// Others changed the same lineage each time.
+    case conflict
+    /// During an upgrade, a newer version wrote the record.
+    case newerRecord
+    /// Quarantine took nothing.
+    case quarantine
+}
+
+/// Why a message lies in quarantine: a stable code and a sentence.
+package struct QuarantineReason: Sendable, Hashable {
+    package let code: String
+    package let sentence: String
+}

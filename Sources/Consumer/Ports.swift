@@ -1,0 +1,23 @@
+package import Broker
+package import CacheTier
+package import Entitlements
+
+/// What the consumer asks of the broker's publisher.
+package protocol MessagePublisher: Sendable {
+    /// Whether messages can be published right now.
+    var isConnected: Bool { get }
+    func publish(
+        _ message: BrokerMessage, to exchange: String, routingKey: String, mandatory: Bool
+    ) async throws(BrokerError)
+}
+
+extension BrokerPublisher: MessagePublisher {}
+
+/// What the consumer asks of the store: idempotent, returns once Redis has replied.
+package protocol ObservationStore: Sendable {
+    /// Throws when Redis holds something else than this version's store.
+    func prepare() async throws(StoreError)
+    func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange
+}
+
+extension LineageStore: ObservationStore {}

@@ -1,0 +1,86 @@
+import Entitlements
+import JSON
+import Redis
+import Runtime
+import Synchronization
+import Time
+
+@testable import Broker
+@testable import CacheTier
+@testable import Consumer
+
+/// Remembers what was published, and refuses what it is told to.
+final class RecordingPublisher: MessagePublisher {
+    struct Published: Sendable {
+        let message: BrokerMessage
+        let exchange: String
+        let routingKey: String
+    }
+
+    private let state = Mutex<(published: [Published], refused: Set<String>)>(([], []))
+
+    /// Refuses what goes to one of these routing keys.
+    init(refusing routingKeys: String...) { state.withLock { $0.refused = Set(routingKeys) } }
+
+    var published: [Published] { state.withLock { $0.published } }
+    var isConnected: Bool { true }
+
+    func publish(
+        _ message: BrokerMessage, to exchange: String, routingKey: String, mandatory: Bool
+    ) async throws(BrokerError) {
+        let refuses = state.withLock { state in
+            if state.refused.contains(routingKey) { return true }
+            state.published.append(Published(message: message, exchange: exchange, routingKey: routingKey))
+            return false
+        }
+        if refuses { throw BrokerError(.nacked, "told to refuse") }
+    }
+}
+
+/// Says what it is told to, and remembers what it was given.
+final class ScriptedStore: ObservationStore {
+    private let answer: Result<AppliedChange, StoreError>
+    private let state = Mutex<[Observation]>([])
+
+    init(_ answer: Result<AppliedChange, StoreError>) { self.answer = answer }
+
+    func prepare() async throws(StoreError) {}
+
+    var observations: [Observation] { state.withLock { $0 } }
+
+    func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange {
+        state.withLock { $0.append(observation) }
+        return try answer.get()
+    }
+}
+
+extension BrokerDelivery {
+    static func of(_ body: [UInt8], app: String? = "demo", headers: [String: String] = [:]) -> BrokerDelivery {
+        var headers = headers
+        headers[MessageHeader.app] = app
+        headers[MessageHeader.correlation] = "c-1"
+        return BrokerDelivery(
+            message: BrokerMessage(body: body, headers: headers), exchange: "", routingKey: "", isRedelivered: false,
+            deliveryCount: 0, streamOffset: nil, tag: 1)
+    }
+}
+
+/// Collects log lines.
+final class Lines: Sendable {
+    private let bytes = Mutex<[[UInt8]]>([])
+    var sink: Log.Sink { { line in self.bytes.withLock { $0.append(line) } } }
+    var all: [JSONValue] { bytes.withLock { $0 }.compactMap { try? JSONValue.parse($0) } }
+}
+
+extension Result<AppliedChange, StoreError> {
+    static var changed: Self { .success(change(true)) }
+    static var unchanged: Self { .success(change(false)) }
+    static var failing: Self { .failure(.redis(RedisError(.unreachable, "told to fail"))) }
+
+    private static func change(_ changed: Bool) -> AppliedChange {
+        let lineage = LineageID(app: AppID("demo"), environment: .sandbox, originalTransactionID: "100")
+        return AppliedChange(
+            changed: changed, holder: .customer("somebody"), previousHolder: nil, revision: 7, before: nil,
+            after: LineageRecord(lineage: lineage))
+    }
+}

@@ -1,0 +1,87 @@
+import AppStore
+import Entitlements
+import JSON
+import Time
+
+/// Signs notifications as the App Store does, with an authority of the tests' own.
+struct Forge {
+    static let identity = AppIdentity(bundleID: "com.example.demo", appAppleID: 1_234_567)
+    /// Making keys is slow; all tests share these.
+    static let authority = Result { try CertificateAuthority(makingAt: Forge.now) }
+    static let now = Timestamp(milliseconds: 1_764_000_000_000)
+
+    static func verifier() throws -> NotificationVerifier {
+        NotificationVerifier(JWSVerifier(roots: try TrustedRoots(der: [authority.get().rootDER])))
+    }
+
+    /// The body of a notification about one monthly period.
+    static func notification(
+        _ type: String = "SUBSCRIBED", lineage: String, transaction: String? = nil, product: String = "pro.month",
+        bundle: String = identity.bundleID, environment: String = "Sandbox", signed: Timestamp = now,
+        purchased: Timestamp = now, token: String? = nil
+    ) throws -> [UInt8] {
+        let inner = try sign {
+            $0.member("transactionId", transaction ?? lineage)
+            $0.member("originalTransactionId", lineage)
+            $0.member("bundleId", bundle)
+            $0.member("productId", product)
+            $0.member("purchaseDate", purchased.milliseconds)
+            $0.member("expiresDate", (purchased + .seconds(30 * 86_400)).milliseconds)
+            $0.member("type", "Auto-Renewable Subscription")
+            if let token { $0.member("appAccountToken", token) }
+            $0.member("inAppOwnershipType", "PURCHASED")
+            $0.member("signedDate", signed.milliseconds)
+            $0.member("environment", environment)
+        }
+        let renewal = try sign {
+            $0.member("originalTransactionId", lineage)
+            $0.member("autoRenewProductId", product)
+            $0.member("productId", product)
+            $0.member("autoRenewStatus", 1)
+            $0.member("signedDate", signed.milliseconds)
+            $0.member("environment", environment)
+        }
+        return try envelope(type, bundle: bundle, environment: environment, signed: signed) {
+            $0.member("signedTransactionInfo", inner)
+            $0.member("signedRenewalInfo", renewal)
+            $0.member("status", 1)
+        }
+    }
+
+    /// The body of a TEST notification: no transaction in it.
+    static func testNotification() throws -> [UInt8] {
+        try envelope("TEST", bundle: identity.bundleID, environment: "Sandbox", signed: now) { _ in }
+    }
+
+    /// Signed by somebody else's authority.
+    static func forgedNotification() throws -> [UInt8] {
+        let payload = try CertificateAuthority(makingAt: now).sign(Array(#"{"notificationType":"TEST"}"#.utf8))
+        return SignedBody.body(signedPayload: payload)
+    }
+
+    private static func envelope(
+        _ type: String, bundle: String, environment: String, signed: Timestamp, _ data: (inout JSONWriter) -> Void
+    ) throws -> [UInt8] {
+        let payload = try sign {
+            $0.member("notificationType", type)
+            $0.member("notificationUUID", "uuid-\(UInt64.random(in: .min ... .max))")
+            $0.member("version", "2.0")
+            $0.member("signedDate", signed.milliseconds)
+            $0.object("data") {
+                $0.member("bundleId", bundle)
+                $0.member("environment", environment)
+                if environment == "Production" { $0.member("appAppleId", identity.appAppleID) }
+                data(&$0)
+            }
+        }
+        return SignedBody.body(signedPayload: payload)
+    }
+
+    private static func sign(_ members: (inout JSONWriter) -> Void) throws -> String {
+        var json = JSONWriter()
+        json.beginObject()
+        members(&json)
+        json.endObject()
+        return try authority.get().sign(json.bytes)
+    }
+}
