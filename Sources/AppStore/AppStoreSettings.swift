@@ -1,7 +1,7 @@
 package import Runtime
 
 /// ## Keys
-/// - `appStore.rootFiles`: roots to trust instead of Apple's, for a simulator.
+/// - `appStore.roots`: roots to trust instead of Apple's, for a simulator.
 /// - `appStore.signedAhead`: how far ahead of our clock a date of signing may lie.
 /// - `appStore.cachedChains`, `appStore.chainAge`: how many verified chains are kept, and for how long.
 /// - `appStore.unknownChainsPerSecond`: how many unknown chains are checked; the bound on what a forger can cost.
@@ -17,7 +17,7 @@ package struct AppStoreSettings: Sendable {
     package init(_ settings: inout SettingsReader) {
         var limits = VerificationLimits()
         let files = settings.strings(
-            "appStore.rootFiles",
+            "appStore.roots",
             "Root certificates (PEM or DER) to trust instead of Apple's, for a simulator. Whoever holds their keys can "
                 + "grant anything: leave it empty wherever real customers are served.")
         limits.signedAhead = settings.duration(
@@ -40,7 +40,7 @@ package struct AppStoreSettings: Sendable {
                 let more = try TrustedRoots(file: try File.bytes(at: path, limit: 1 << 20))
                 own = own?.adding(more) ?? more
             } catch {
-                settings.complain(about: "appStore.rootFiles", "\(path): \(error)")
+                settings.complain(about: "appStore.roots", "\(path): \(error)")
             }
         }
         if let own { roots = own }

@@ -69,11 +69,11 @@ import Time
         #expect(none.isEmpty)
         #expect(plain.roots.fingerprints == TrustedRoots.apple.fingerprints)
         let file = "\(Command.packageFolder)/Tests/AppStoreTests/Fixtures/testCA.der"
-        let (own, alsoNone) = try read("{\"appStore\":{\"rootFiles\":[\"\(file)\"],\"chainAge\":\"5m\"}}")
+        let (own, alsoNone) = try read("{\"appStore\":{\"roots\":[\"\(file)\"],\"chainAge\":\"5m\"}}")
         #expect(alsoNone.isEmpty)
         #expect(own.roots.fingerprints != TrustedRoots.apple.fingerprints)
         #expect(own.limits.chainAge == .seconds(300))
-        let (_, problems) = try read(#"{"appStore":{"rootFiles":["/nonexistent"]}}"#)
+        let (_, problems) = try read(#"{"appStore":{"roots":["/nonexistent"]}}"#)
         #expect(problems.count == 1)
     }
 }
