@@ -25,7 +25,7 @@ package struct BrokerMessage: Sendable, Hashable {
 
 /// A message as it came from a queue.
 package struct BrokerDelivery: Sendable {
-    /// Headers that are not text, number or truth (such as `x-death`) are left out.
+    /// As it was published. Headers that the broker added (`x-…`), and those with parts, are left out.
     package let message: BrokerMessage
     package let exchange: String
     package let routingKey: String

@@ -43,6 +43,8 @@ package struct BrokerSettings: Sendable {
     package var publishWindow = 256
     /// Calls of `publish` waiting for a place in the window.
     package var maximumWaiting = 4096
+    /// The bodies of those that wait.
+    package var maximumWaitingBytes = 64 << 20
 
     /// Deliveries in hand at a time.
     package var prefetch = 64
@@ -111,6 +113,9 @@ extension BrokerSettings {
         maximumWaiting = settings.integer(
             "broker.maximumWaiting", default: maximumWaiting, in: 1...1_000_000,
             "Messages waiting for a place in the window.")
+        maximumWaitingBytes = settings.byteCount(
+            "broker.maximumWaitingBytes", default: maximumWaitingBytes, in: (1 << 20)...(1 << 40),
+            "Bodies of the messages waiting for a place in the window.")
         prefetch = settings.integer(
             "broker.prefetch", default: prefetch, in: 1...65535, "Deliveries in hand at a time.")
         applyMaximumLength = settings.integer(

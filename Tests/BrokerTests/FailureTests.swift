@@ -22,11 +22,18 @@ private final class Outcomes: Sendable {
 struct FailureTests {
     private static let server = Task { try await RabbitMQServer() }
 
+    /// What a test that failed half-way left behind must not fail the next.
+    private static func healthyServer() async throws -> RabbitMQServer {
+        let server = try await server.value
+        try await server.makeUsable()
+        return server
+    }
+
     private func withPublisher(
         _ adjust: (inout BrokerSettings) -> Void = { _ in },
         _ body: (RabbitMQServer, BrokerPublisher, BrokerSettings, BrokerInspector) async throws -> Void
     ) async throws {
-        let server = try await Self.server.value
+        let server = try await Self.healthyServer()
         var settings = BrokerSettings(server)
         settings.reconnectMaximum = .milliseconds(500)
         settings.confirmTimeout = .seconds(2)
@@ -132,6 +139,30 @@ struct FailureTests {
             let isHealthy = try await eventually { publisher.isHealthy }
             #expect(isHealthy)
             try await publisher.publish(BrokerMessage("after"), to: settings.names.intake)
+        }
+    }
+
+    @Test func anAlarmIsEnduredForAsLongAsItLasts() async throws {
+        try await withPublisher({
+            $0.heartbeat = .seconds(1)
+            $0.stallLimit = .seconds(1)
+        }) { server, publisher, settings, _ in
+            try await server.raiseMemoryAlarm()
+            let isBlocked = try await eventually {
+                await errorCode { () throws(BrokerError) in
+                    try await publisher.publish(BrokerMessage("x"), to: settings.names.intake)
+                } == .blocked
+            }
+            #expect(isBlocked)
+            // Longer than heartbeats and outstanding confirms are borne with otherwise: the connection stays.
+            try await Task.sleep(for: .seconds(4))
+            let code = await errorCode { () throws(BrokerError) in
+                try await publisher.publish(BrokerMessage("y"), to: settings.names.intake)
+            }
+            #expect(code == .blocked)
+            try await server.clearMemoryAlarm()
+            let isHealthy = try await eventually { publisher.isHealthy }
+            #expect(isHealthy)
         }
     }
 

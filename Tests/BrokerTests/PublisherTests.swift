@@ -110,10 +110,12 @@ struct PublisherTests {
 
     @Test func anExchangeThatIsNotThereFailsAndTheNextPublishSucceeds() async throws {
         try await withPublisher { publisher, settings, _ in
-            #expect(
-                await errorCode { () throws(BrokerError) in
-                    try await publisher.publish(BrokerMessage("x"), to: "\(settings.prefix).nowhere")
-                } == .notFound)
+            // The broker closes the channel over it, and so does it to all who share the connection.
+            let error = await #expect(throws: BrokerError.self) {
+                try await publisher.publish(BrokerMessage("x"), to: "\(settings.prefix).nowhere")
+            }
+            #expect(error?.code == .unreachable)
+            #expect(error?.detail.contains("404 NOT_FOUND - no exchange '\(settings.prefix).nowhere'") == true)
             #expect(try await eventually { publisher.isHealthy })
             try await publisher.publish(BrokerMessage("y"), to: settings.names.intake)
         }
@@ -129,6 +131,42 @@ struct PublisherTests {
             #expect(errors.prefix(4).allSatisfy { $0 == nil })
             #expect(errors.suffix(6).allSatisfy { $0?.code == .overloaded })
         }
+    }
+
+    @Test("Invariant 10: bodies that wait are bounded in bytes")
+    func moreBytesThanMayWaitAreRefusedAtOnce() async throws {
+        try await withPublisher({
+            $0.publishWindow = 1
+            $0.maximumWaitingBytes = 1000
+        }) { publisher, settings, _ in
+            let errors = await publisher.publish(
+                [600, 300, 200, 100].map { BrokerMessage(body: Array(repeating: 1, count: $0)) },
+                to: settings.names.intake)
+            #expect(errors.map { $0?.code } == [nil, nil, .overloaded, nil])
+        }
+    }
+
+    @Test func whatBecameOfMessagesIsCounted() async throws {
+        let (settings, metrics) = (BrokerSettings(try await RabbitMQServer.shared()), Metrics())
+        let publisher = try BrokerPublisher(name: "p", settings: settings, metrics: metrics, log: .discarding)
+        try await publisher.start()
+        _ = await publisher.publish((0..<5).map { BrokerMessage("\($0)") }, to: settings.names.intake)
+        _ = await publisher.publish([BrokerMessage("x")], to: settings.names.events, routingKey: "nobody")
+        await publisher.drain()
+        let text = metrics.exposition()
+        for line in [
+            #"holdfast_broker_publishes_total{publisher="p",outcome="confirmed"} 5"#,
+            #"holdfast_broker_publishes_total{publisher="p",outcome="unroutable"} 1"#,
+            #"holdfast_broker_publishes_total{publisher="p",outcome="timedOut"} 0"#,
+            #"holdfast_broker_sent_total{publisher="p"} 6"#,
+            #"holdfast_broker_publisher_connections_total{publisher="p"} 1"#,
+            #"holdfast_broker_in_flight{publisher="p"} 0.0"#,
+            #"holdfast_broker_blocked{publisher="p"} 0.0"#,
+            #"holdfast_broker_confirm_seconds_count{publisher="p"} 5"#,
+        ] {
+            #expect(text.contains(line + "\n"), "no \(line)")
+        }
+        try await BrokerInspector(settings: settings).deleteTopology()
     }
 
     @Test func drainingWaitsForConfirmsAndTakesNothingMore() async throws {

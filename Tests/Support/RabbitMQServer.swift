@@ -8,6 +8,8 @@ import Runtime
 package final class RabbitMQServer: Sendable {
     package let host = "127.0.0.1"
     package let port: Int
+    /// The port that speaks TLS, if one was asked for.
+    package let tlsPort: Int?
     private let folder: TemporaryFolder
 
     /// Starts the server that all tests of this process share, the first time it is asked for.
@@ -33,9 +35,23 @@ package final class RabbitMQServer: Sendable {
         "\(purpose)-\(UInt64.random(in: .min ... .max))"
     }
 
-    /// `configuration` is added to the server's configuration file.
-    package init(configuration: String = "") async throws {
+    /// `tls` names the PEM files of a certificate and its key, to speak TLS on a second port.
+    package init(tls: (certificate: String, key: String)? = nil) async throws {
         folder = try TemporaryFolder("rabbitmq")
+        // Below the range of outgoing connections, beside what ops/rabbitmq chooses from.
+        tlsPort = tls == nil ? nil : Int.random(in: 12000..<20000)
+        var configuration = ""
+        if let tls, let tlsPort {
+            configuration = """
+                listeners.ssl.1 = 127.0.0.1:\(tlsPort)
+                ssl_options.cacertfile = \(tls.certificate)
+                ssl_options.certfile = \(tls.certificate)
+                ssl_options.keyfile = \(tls.key)
+                ssl_options.versions.1 = tlsv1.3
+                ssl_options.versions.2 = tlsv1.2
+
+                """
+        }
         try Self.write(configuration, to: folder.file("more.conf"))
         port = try await Self.start(in: folder)
     }
@@ -50,7 +66,7 @@ package final class RabbitMQServer: Sendable {
     package func start() async throws { _ = try await Self.start(in: folder) }
 
     /// Ends it without ceremony, and the watchdog too.
-    private func remove() async throws {
+    package func remove() async throws {
         try await kill()
         try await stop()
     }
@@ -65,6 +81,13 @@ package final class RabbitMQServer: Sendable {
 
     /// SIGCONT.
     package func resume() async throws { try await Command.ops("rabbitmq", "resume", folder.path) }
+
+    /// Undoes `pause`, `kill`, `stop` and `raiseMemoryAlarm`.
+    package func makeUsable() async throws {
+        let status = try await Command.run("\(Command.packageFolder)/ops/rabbitmq", ["resume", folder.path])
+        guard status.status == 0 else { return try await start() }
+        try await clearMemoryAlarm()
+    }
 
     /// Runs rabbitmqctl against it and returns what it printed.
     @discardableResult

@@ -58,6 +58,8 @@ extension ContentAssembler.Properties {
             switch unsafe entry.key.text {
             case "x-delivery-count": unsafe deliveryCount = Int(clamping: entry.value.number ?? 0)
             case "x-stream-offset": unsafe streamOffset = entry.value.number
+            // The broker's own, such as x-first-death-queue, would be taken for the sender's when published again.
+            case let name where name.hasPrefix("x-"): continue
             case let name: if let text = unsafe entry.value.text { message.headers[name] = text }
             }
         }

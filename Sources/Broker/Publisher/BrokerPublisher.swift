@@ -6,41 +6,6 @@ package import Runtime
 /// Up to `publishWindow` messages are outstanding and up to `maximumWaiting` wait their turn. Within one publisher, messages
 /// are sent in the order of the calls that reach it. It runs on a thread of its own.
 package actor BrokerPublisher: Service, LinkedActor {
-    private struct Item {
-        let message: BrokerMessage
-        let exchange: String
-        let routingKey: String
-        let isMandatory: Bool
-        let deadline: ContinuousClock.Instant
-        let waiter: Waiter
-    }
-
-    /// One place in a batch whose caller waits until all are settled.
-    private struct Waiter {
-        let batch: Batch
-        let index: Int
-
-        func resume(returning error: BrokerError?) { batch.settle(index, error) }
-    }
-
-    private final class Batch {
-        private var errors: [BrokerError?]
-        private var left: Int
-        private let caller: CheckedContinuation<[BrokerError?], Never>
-
-        init(count: Int, caller: CheckedContinuation<[BrokerError?], Never>) {
-            errors = Array(repeating: nil, count: count)
-            left = count
-            self.caller = caller
-        }
-
-        func settle(_ index: Int, _ error: BrokerError?) {
-            errors[index] = error
-            left -= 1
-            if left == 0 { caller.resume(returning: errors) }
-        }
-    }
-
     nonisolated package let name: String
     nonisolated let loop: EventLoop
     nonisolated let settings: BrokerSettings
@@ -50,8 +15,8 @@ package actor BrokerPublisher: Service, LinkedActor {
     nonisolated package var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     var link: Link
-    private var ledger = ConfirmLedger<Waiter>()
-    private var queue = Queue<Item>()
+    private var ledger = ConfirmLedger<PublishWaiter>()
+    private var queue: SendQueue
     private var deadlineTimer: EventLoop.TimerID?
     private var isWatchingForWrite = false
     private var isDraining = false
@@ -67,6 +32,7 @@ package actor BrokerPublisher: Service, LinkedActor {
         self.metrics = PublisherMetrics(metrics, publisher: name)
         status = PublisherStatus(healthLimit: settings.healthLimit)
         link = Link(settings)
+        queue = SendQueue(maximumCount: settings.maximumWaiting, maximumBytes: settings.maximumWaitingBytes)
         loop = try EventLoop(name: name)
     }
 
@@ -128,19 +94,17 @@ package actor BrokerPublisher: Service, LinkedActor {
         let refusal = isDraining ? BrokerError(.closed, "the publisher is draining") : unreachable
         if let refusal { return messages.map { _ in refusal } }
         return await withCheckedContinuation { caller in
-            let batch = Batch(count: messages.count, caller: caller)
+            let batch = PublishBatch(count: messages.count, caller: caller)
             let deadline = ContinuousClock.now + settings.confirmTimeout
             for (index, message) in messages.enumerated() {
-                let waiter = Waiter(batch: batch, index: index)
-                guard queue.count < settings.maximumWaiting else {
-                    metrics.overloaded.increment()
-                    waiter.resume(returning: BrokerError(.overloaded, "too many messages are waiting to be sent"))
-                    continue
-                }
-                queue.append(
-                    Item(
+                let waiter = PublishWaiter(batch: batch, index: index)
+                let isQueued = queue.append(
+                    .init(
                         message: message, exchange: exchange, routingKey: routingKey, isMandatory: mandatory,
                         deadline: deadline, waiter: waiter))
+                if isQueued { continue }
+                metrics.overloaded.increment()
+                waiter.resume(returning: BrokerError(.overloaded, "too many messages are waiting to be sent"))
             }
             serveLink()
             setDeadlineTimer()
@@ -168,10 +132,11 @@ package actor BrokerPublisher: Service, LinkedActor {
     func linkIsDown(_ error: BrokerError) {
         status.isConnected = false
         status.isBlocked = false
-        // Whether they arrived cannot be known; publishing them again is the caller's choice.
-        let waiters = ledger.reset() + queue.removeAll().map(\.waiter)
+        // Whether they arrived cannot be known, nor whose doing it was; publishing them again is the caller's choice.
+        let loss = BrokerError(.unreachable, "the connection was lost: \(error.detail)")
+        let waiters = ledger.reset() + queue.removeAll()
         metrics.lost.increment(by: UInt64(waiters.count))
-        for waiter in waiters { waiter.resume(returning: error) }
+        for waiter in waiters { waiter.resume(returning: loss) }
         updateGauges()
         finishDraining()
     }
@@ -200,7 +165,7 @@ package actor BrokerPublisher: Service, LinkedActor {
         }
         while canSend {
             guard handle.isWritable else { return try watchForWrite(true, handle) }
-            guard let item = queue.popFirst() else { return }
+            guard let item = queue.takeFirst() else { return }
             let tag = ledger.nextTag
             // Entered first, so that a failure or a stuck write finds it.
             ledger.add(item.waiter, sentAt: .now, deadline: item.deadline)
@@ -235,7 +200,7 @@ package actor BrokerPublisher: Service, LinkedActor {
             log.warning("the broker blocks publishers", ["reason": .init(reason)])
             // What was not sent yet need not wait for its deadline.
             metrics.unreachable.increment(by: UInt64(queue.count))
-            for item in queue.removeAll() { item.waiter.resume(returning: BrokerError(.blocked, reason)) }
+            for waiter in queue.removeAll() { waiter.resume(returning: BrokerError(.blocked, reason)) }
         case .unblocked:
             status.isBlocked = false
             log.info("the broker takes messages again")
@@ -244,7 +209,7 @@ package actor BrokerPublisher: Service, LinkedActor {
         }
     }
 
-    private func resume(_ settled: [ConfirmLedger<Waiter>.Settled]) {
+    private func resume(_ settled: [ConfirmLedger<PublishWaiter>.Settled]) {
         let now = ContinuousClock.now
         for entry in settled {
             switch entry.outcome {
@@ -266,7 +231,7 @@ package actor BrokerPublisher: Service, LinkedActor {
 
     /// One timer serves all: deadlines come in the order of the calls.
     private func setDeadlineTimer() {
-        guard deadlineTimer == nil, let next = ledger.nextDeadline ?? queue.first?.deadline else { return }
+        guard deadlineTimer == nil, let next = ledger.nextDeadline ?? queue.nextDeadline else { return }
         deadlineTimer = loop.schedule(after: next - .now) { [weak self] in
             self?.assumeIsolated { actor in
                 actor.deadlineTimer = nil
@@ -278,11 +243,7 @@ package actor BrokerPublisher: Service, LinkedActor {
 
     private func expire() {
         let now = ContinuousClock.now
-        var waiters = ledger.expire(by: now)
-        while let item = queue.first, item.deadline <= now {
-            waiters.append(item.waiter)
-            _ = queue.popFirst()
-        }
+        let waiters = ledger.expire(by: now) + queue.expire(by: now)
         metrics.timedOut.increment(by: UInt64(waiters.count))
         for waiter in waiters {
             waiter.resume(returning: BrokerError(.timedOut, "no confirm within \(settings.confirmTimeout)"))
