@@ -30,7 +30,12 @@ enum SpoolProbe {
 
     /// Appends for ever from sixteen sides, and prints sequence and index of each record once it is acknowledged.
     private static func append(_ settings: SpoolSettings) async throws {
-        let spool = try Spool(settings: settings, metrics: Metrics(), log: .discarding)
+        // A disk that takes its time, so that a kill finds writes that were asked for and not yet done.
+        let slow: DiskFault = { call in
+            if call == .write { usleep(.random(in: 0...2000)) }
+            return nil
+        }
+        let spool = try Spool(settings: settings, metrics: Metrics(), log: .discarding, fault: slow)
         try await spool.start()
         let start = UInt64.random(in: 0...(1 << 40))
         try await withThrowingTaskGroup { group in
