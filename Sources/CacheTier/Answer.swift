@@ -16,7 +16,7 @@ package struct Answer: Sendable {
     package let asOf: Timestamp
     package let evaluation: CustomerEvaluation
     /// `entitlements` and `subscriptions`, rendered once for as long as the evaluation holds.
-    let fragment: [UInt8]
+    package let fragment: [UInt8]
 
     package var app: AppID { key.app }
     package var customer: String { key.customer }

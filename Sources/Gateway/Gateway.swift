@@ -1,4 +1,5 @@
 package import Broker
+package import CacheTier
 package import Entitlements
 package import HTTP
 package import Runtime
@@ -15,9 +16,11 @@ package struct Gateway: Sendable {
 
     private let loops: [EventLoop]
 
+    /// `judge` comes from a `NotificationVerifier`. `cache` is a service of the process, which others may share: start it
+    /// before these.
     package init(
-        settings: GatewaySettings, broker: BrokerSettings, apps: some Sequence<AppID>, judge: @escaping IntakeJudge,
-        isRedisConnected: @escaping @Sendable () -> Bool, clock: WallClock = .system, metrics: Metrics, log: Log
+        settings: GatewaySettings, broker: BrokerSettings, apps: [AppID], judge: @escaping IntakeJudge,
+        cache: EntitlementCache, clock: WallClock = .system, metrics: Metrics, log: Log
     ) throws(SystemError) {
         var broker = broker
         broker.confirmTimeout = settings.brokerLimit
@@ -32,12 +35,16 @@ package struct Gateway: Sendable {
             store: IntakeStore(broker: sink, spool: SpoolSink(spool), log: log.part("intake")), clock: clock,
             metrics: metrics, log: log.part("intake"))
 
+        let reads = EntitlementRoutes(
+            cache: cache, keys: BearerKeys(settings.keys), apps: apps, maximumAge: settings.readMaximumAge,
+            clock: clock, metrics: metrics, log: log.part("reads"))
+
         var loops: [EventLoop] = []
         for number in 0..<settings.loops { loops.append(try EventLoop(name: "http-\(number)")) }
         self.loops = loops
         server = HTTPServer(
             settings: settings.http, loops: loops,
-            handler: GatewayRoutes(intake: intake, intakeBodyBytes: settings.intakeBodyBytes),
+            handler: GatewayRoutes(intake: intake, reads: reads, intakeBodyBytes: settings.intakeBodyBytes),
             metrics: metrics, log: log.part("http"))
         operations = HTTPServer(
             settings: settings.operations, loops: Array(loops.prefix(1)),
@@ -45,7 +52,7 @@ package struct Gateway: Sendable {
                 readiness: {
                     Readiness(
                         isBrokerHealthy: publisher.isHealthy, hasSpoolRoom: spool.hasRoom,
-                        spooledRecords: spool.pending, isRedisConnected: isRedisConnected())
+                        spooledRecords: spool.pending, isStoreLive: cache.isLive)
                 }, metrics: metrics, samples: intake.samples),
             metrics: metrics, log: log.part("operations"))
         self.spool = spool

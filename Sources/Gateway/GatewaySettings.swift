@@ -8,6 +8,7 @@ package import Runtime
 /// - `gateway.loops`: threads that serve connections.
 /// - `gateway.intakeBodyBytes`: the largest notification.
 /// - `gateway.brokerLimit`: how long a sender waits for the broker's confirm before its body goes to the spool.
+/// - `gateway.readMaximumAge`: how long a backend may use an answer of level S again without asking.
 /// - `keys.<name>.*`: who may read, write, support, administer.
 /// - `spool.*`: see `SpoolSettings`.
 package struct GatewaySettings: Sendable {
@@ -16,6 +17,7 @@ package struct GatewaySettings: Sendable {
     package var loops = 2
     package var intakeBodyBytes = 256 << 10
     package var brokerLimit = Duration.seconds(2)
+    package var readMaximumAge = Duration.seconds(10)
     package var keys: [BearerKey] = []
     package var spool: SpoolSettings
 
@@ -33,6 +35,9 @@ package struct GatewaySettings: Sendable {
         brokerLimit = settings.duration(
             "gateway.brokerLimit", default: .seconds(2), in: .milliseconds(50)...(.seconds(30)),
             "How long a notification waits for the broker's confirm before it goes to the spool.")
+        readMaximumAge = settings.duration(
+            "gateway.readMaximumAge", default: .seconds(10), in: .zero ... .seconds(60),
+            "How long a backend may use an answer again without asking; `Cache-Control` tells it.")
         if spool.segmentBytes < 2 * intakeBodyBytes {
             settings.complain(about: "spool.segmentBytes", "must be at least twice gateway.intakeBodyBytes")
         }

@@ -16,6 +16,9 @@ struct SpoolFolder: ~Copyable {
         self.path = path
     }
 
+    /// Said aloud: closing alone leaves the lock with a child process that was just forked and has not closed its copy.
+    deinit { _ = flock(lock.descriptor, LOCK_UN) }
+
     /// Nil when another process, `holder`, has it.
     private static func lock(_ path: String, _ holder: inout String) throws(SpoolError) -> DiskFile? {
         do throws(SystemError) {

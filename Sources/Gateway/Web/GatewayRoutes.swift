@@ -21,10 +21,12 @@ package struct GatewayRoutes: HTTPHandler {
     }
 
     private let intake: NotificationIntake
+    private let reads: EntitlementRoutes
     private let intakeBodyBytes: Int
 
-    package init(intake: NotificationIntake, intakeBodyBytes: Int = 256 << 10) {
+    package init(intake: NotificationIntake, reads: EntitlementRoutes, intakeBodyBytes: Int = 256 << 10) {
         self.intake = intake
+        self.reads = reads
         self.intakeBodyBytes = intakeBodyBytes
     }
 
@@ -55,8 +57,8 @@ package struct GatewayRoutes: HTTPHandler {
                 await intake.receive(
                     request.body, app: app, environment: environment, correlation: correlation, peer: request.peer)
             }
-        case .success(.entitlements):
-            return .now(Problem(.notFound, "").response(correlation: correlation))
+        case .success(.entitlements(let app, let customer)):
+            return reads.respond(to: request.head, app: app, customer: customer, correlation: correlation)
         }
     }
 

@@ -7,13 +7,14 @@ package struct Readiness: Sendable {
     package var isBrokerHealthy: Bool
     package var hasSpoolRoom: Bool
     package var spooledRecords: UInt64
-    package var isRedisConnected: Bool
+    /// The change feed is followed, so answers from memory are what Redis has.
+    package var isStoreLive: Bool
 
-    package init(isBrokerHealthy: Bool, hasSpoolRoom: Bool, spooledRecords: UInt64, isRedisConnected: Bool) {
+    package init(isBrokerHealthy: Bool, hasSpoolRoom: Bool, spooledRecords: UInt64, isStoreLive: Bool) {
         self.isBrokerHealthy = isBrokerHealthy
         self.hasSpoolRoom = hasSpoolRoom
         self.spooledRecords = spooledRecords
-        self.isRedisConnected = isRedisConnected
+        self.isStoreLive = isStoreLive
     }
 
     /// Notifications can be acknowledged. Reads are answered as well as can be in any case, so they do not count.
@@ -26,7 +27,7 @@ package struct Readiness: Sendable {
         json.member("broker", isBrokerHealthy)
         json.member("spool", hasSpoolRoom)
         json.member("spooledRecords", spooledRecords)
-        json.member("redis", isRedisConnected)
+        json.member("store", isStoreLive)
         json.endObject()
         return json.bytes
     }

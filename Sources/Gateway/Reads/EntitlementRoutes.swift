@@ -1,0 +1,98 @@
+package import CacheTier
+package import Entitlements
+package import HTTP
+package import Runtime
+internal import Time
+
+/// Answers what a customer has, for whoever holds a key with the scope `read`.
+///
+/// `GET /v1/apps/{app}/customers/{customer}/entitlements?environment=production|sandbox` (production by default). From
+/// memory it answers on the spot; otherwise it waits for Redis. It never waits for Apple.
+package struct EntitlementRoutes: Sendable {
+    private let cache: EntitlementCache
+    private let keys: BearerKeys
+    private let apps: [AppID: ReadMetrics]
+    private let maximumAge: Duration
+    private let clock: WallClock
+    private let log: Log
+
+    /// `maximumAge` is how long a backend may use an answer of level S again without asking.
+    package init(
+        cache: EntitlementCache, keys: BearerKeys, apps: some Sequence<AppID>, maximumAge: Duration = .seconds(10),
+        clock: WallClock = .system, metrics: Metrics, log: Log
+    ) {
+        self.cache = cache
+        self.keys = keys
+        self.apps = Dictionary(apps.map { ($0, ReadMetrics(metrics, app: $0)) }) { first, _ in first }
+        self.maximumAge = maximumAge
+        self.clock = clock
+        self.log = log
+    }
+
+    package func respond(
+        to head: HTTPRequestHead, app: AppID, customer: String, correlation: String
+    ) -> HTTPReply {
+        let key: CustomerKey
+        do throws(ProblemError) {
+            _ = try keys.authorize(head, .read, for: app).get()
+            guard apps[app] != nil else {
+                throw ProblemError(problem: Problem(.unknownApp, "No app of this name is set up here."))
+            }
+            let environment = try ReadParameters.environment(head.query)
+            key = CustomerKey(
+                app: app, environment: environment, customer: try ReadParameters.checked(customer: customer))
+        } catch {
+            return .now(error.problem.response(correlation: correlation))
+        }
+        let started = ContinuousClock.now
+        if let answer = cache.answer(for: key, at: clock.now()) {
+            return .now(response(answer, to: head, correlation, since: started))
+        }
+        return .later { await load(key, for: head, correlation, since: started) }
+    }
+
+    private func load(
+        _ key: CustomerKey, for head: HTTPRequestHead, _ correlation: String, since started: ContinuousClock.Instant
+    ) async -> HTTPResponse {
+        do throws(ReadFailure) {
+            let answer = try await cache.load(key, at: clock.now())
+            return response(answer, to: head, correlation, since: started)
+        } catch {
+            apps[key.app]?.failed.increment()
+            log.warning(
+                "a read could not be answered", ["correlation": .init(correlation), "error": .init(error)])
+            // Not "has nothing": nobody is downgraded because a store is away (invariant 5).
+            return Problem(
+                .storeUnreachable,
+                "What the customer has is not known at this moment. Keep what you knew and ask again.",
+                headers: ["Retry-After": "1"]
+            ).response(correlation: correlation)
+        }
+    }
+
+    private func response(
+        _ answer: Answer, to head: HTTPRequestHead, _ correlation: String, since started: ContinuousClock.Instant
+    ) -> HTTPResponse {
+        let now = clock.now()
+        let tag = EntityTag.of(answer)
+        var headers: HTTPHeaders = [
+            "ETag": tag, "Holdfast-Service-Level": answer.level.rawValue, "Correlation-ID": correlation,
+        ]
+        headers.append("Cache-Control", "private, max-age=\(age(of: answer, at: now))")
+        // What one key may see another may not.
+        headers.append("Vary", "Authorization")
+        apps[answer.app]?.wasAnswered(answer, after: .now - started)
+        if EntityTag.matches(tag, head.headers) { return HTTPResponse(status: 304, headers: headers) }
+        headers.append("Content-Type", "application/json")
+        return HTTPResponse(status: 200, headers: headers, body: answer.json(serverTime: now))
+    }
+
+    /// Seconds for which a backend may use the answer again: never past its next change (invariant 9), and not at all when
+    /// it is not of the best, or when nothing is known yet and a purchase may be on its way.
+    private func age(of answer: Answer, at now: Timestamp) -> Int64 {
+        guard answer.level == .s, answer.revision > 0 else { return 0 }
+        let bound = min(maximumAge, .seconds(60)).components.seconds
+        guard let change = answer.evaluation.nextChangeAt else { return bound }
+        return max(0, min(bound, (change - now).components.seconds))
+    }
+}
