@@ -34,6 +34,8 @@ enum SimulatorCommand {
         a renewal is charged early, and the waits before Apple tries a notification again (1, 12, 24, 48 and 72 hours
         in production; sandbox tries once).
 
+        Accounts live in memory: a new start is a new store, with the same certificates and key.
+
         The Server API, under /inApps, wants tokens signed with AuthKey_SIMULATOR1.p8, key id SIMULATOR1, issuer
         \(SimulatorIdentity.defaultIssuerID): Get All Subscription Statuses, Get Transaction Info,
         Get Transaction History (v1, v2), Get Notification History, Request a Test Notification and its status.

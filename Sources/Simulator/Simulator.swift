@@ -15,8 +15,8 @@ package actor Simulator: Service {
     nonisolated let tokens: APITokenVerifier
     let clock: WallClock
     let log: Log
-    private let loop: EventLoop
-    private let client: HTTPClient
+    let loop: EventLoop
+    let client: HTTPClient
     private nonisolated let server: HTTPServer
     private nonisolated let handler: SimulatorHandler
 
@@ -31,14 +31,14 @@ package actor Simulator: Service {
     var held: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var eventWaiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     private var lastWaiter: UInt64 = 0
-    private var inFlight = 0
-    private var sendLimit: Int
-    private var bodies: [String: [UInt8]] = [:]
-    private var burst: BurstLedger?
-    private var burstDeadline: EventLoop.TimerID?
-    private var timer: EventLoop.TimerID?
-    private var isDraining = false
-    private var drained: CheckedContinuation<Void, Never>?
+    var inFlight = 0
+    var sendLimit: Int
+    var bodies: [String: [UInt8]] = [:]
+    var burst: BurstLedger?
+    var burstDeadline: EventLoop.TimerID?
+    var timer: EventLoop.TimerID?
+    var isDraining = false
+    var drained: CheckedContinuation<Void, Never>?
 
     nonisolated package var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
@@ -188,142 +188,11 @@ package actor Simulator: Service {
         pump()
     }
 
-    private func record(_ event: SimulatorEvent) {
+    func record(_ event: SimulatorEvent) {
         for waiter in eventWaiters.values { waiter.resume() }
         eventWaiters.removeAll()
         log.debug("event", ["name": .init(event.name), "account": .init(event.account ?? "")])
     }
-
-    // MARK: Sending
-
-    /// Starts what is due, as many at once as allowed, and sets the alarm for what comes next.
-    private func pump() {
-        guard !isDraining else { return }
-        while inFlight < sendLimit, let url = settings.notificationURL, let sending = outbox.take(by: clock.now()) {
-            inFlight += 1
-            let body = bodies.removeValue(forKey: sending.notification.uuid)
-            Task(name: "deliver") { await self.deliver(sending, to: url, body) }
-        }
-        arm()
-    }
-
-    private func deliver(_ sending: Outbox.Sending, to url: String, _ presigned: [UInt8]?) async {
-        let result: SendAttempt.Result
-        do {
-            let body = if let presigned { presigned } else { try await signer.body(of: sending.notification) }
-            let response = try await client.send(
-                HTTPClientRequest(.post, url, headers: ["Content-Type": "application/json"], body: body))
-            result = (200...206).contains(response.status) ? .success : .unsuccessfulStatus
-        } catch let error as HTTPClientError {
-            result = .init(error)
-        } catch {
-            log.error("notification not signed", ["error": .init(error)])
-            result = .other
-        }
-        let now = clock.now()
-        outbox.finish(sending, result, at: now)
-        let uuid = sending.notification.uuid
-        if !sending.isDuplicate { burst?.finish(uuid, result == .success ? .acknowledged : .failed(result)) }
-        record(events.add(sending, result, attempt: outbox.entry(uuid)?.attempts.count ?? 1, at: now))
-        inFlight -= 1
-        if isDraining, inFlight == 0 { drained.take()?.resume() }
-        pump()
-    }
-
-    private func arm() {
-        disarm()
-        // What is due already waits for a POST to end, and that pumps.
-        let due = [store.nextDue, inFlight < sendLimit ? outbox.nextDue : nil].compactMap { $0 }.min()
-        guard !isDraining, let due else { return }
-        let delay = max(.milliseconds(1), due - clock.now())
-        timer = loop.schedule(after: min(delay, .seconds(3600))) {
-            self.assumeIsolated { simulator in
-                simulator.timer = nil
-                simulator.tick()
-            }
-        }
-    }
-
-    private func disarm() {
-        if let timer { loop.cancel(timer) }
-        timer = nil
-    }
-
-    // MARK: Burst
-
-    /// Opens `count` accounts that each buy `productID`, and sends their notifications over `connections` at once as
-    /// fast as they are taken. They are signed before the first is sent, so that the pace is the receiver's. Returns
-    /// when each has been tried once, or after `deadline`; what failed is tried again on Apple's schedule.
-    package func burst(
-        _ count: Int, productID: String, connections: Int = 64, deadline: Duration = .seconds(300)
-    ) async throws(BurstError) -> BurstResult {
-        guard burst == nil else { throw .underWay }
-        guard settings.notificationURL != nil else { throw .noURL }
-        let ledger = BurstLedger()
-        burst = ledger
-        defer {
-            burst = nil
-            if let burstDeadline { loop.cancel(burstDeadline) }
-            sendLimit = settings.connections
-        }
-        let happened: [StoreEvent]
-        do throws(StoreError) { happened = try await buyInBulk(count, productID) } catch { throw .refused(error) }
-        let notifications = happened.compactMap(\.notification)
-        ledger.expect(notifications)
-        for (uuid, body) in await signed(notifications) { bodies[uuid] = body }
-        defer { for notification in notifications { bodies[notification.uuid] = nil } }
-
-        sendLimit = max(settings.connections, min(connections, SimulatorSettings.maximumConnections))
-        let start = ContinuousClock.now
-        publish(happened, at: clock.now())
-        if !ledger.isDone {
-            await withCheckedContinuation { continuation in
-                ledger.whenDone = { continuation.resume() }
-                burstDeadline = loop.schedule(after: deadline) { self.assumeIsolated { $0.burst?.giveUp() } }
-            }
-        }
-        return ledger.result(took: ContinuousClock.now - start)
-    }
-
-    private func buyInBulk(_ count: Int, _ productID: String) async throws(StoreError) -> [StoreEvent] {
-        var happened: [StoreEvent] = []
-        happened.reserveCapacity(2 * count)
-        guard store.accountTokens.count + count <= settings.maximumAccounts else {
-            throw StoreError(.notEligible, "count", "there may be \(settings.maximumAccounts) accounts at most")
-        }
-        for index in 0..<count {
-            let now = index.isMultiple(of: 500) ? tick() : clock.now()
-            let (token, created) = try store.createAccount(at: now)
-            happened += created
-            happened += try store.buy(productID, by: token, at: now)
-            if index.isMultiple(of: 500) { await Task.yield() }
-        }
-        return happened
-    }
-
-    private func signed(_ notifications: [StoreNotification]) async -> [(String, [UInt8])] {
-        let signer = signer
-        let share = max(1, notifications.count / 4 + 1)
-        return await withTaskGroup { group in
-            for start in stride(from: 0, to: min(notifications.count, Self.maximumPresigned), by: share) {
-                let part = notifications[start..<min(start + share, notifications.count, Self.maximumPresigned)]
-                group.addTask {
-                    var bodies: [(String, [UInt8])] = []
-                    for notification in part {
-                        // What cannot be signed now is tried again when it is sent, and fails there.
-                        if let body = try? await signer.body(of: notification) {
-                            bodies.append((notification.uuid, body))
-                        }
-                    }
-                    return bodies
-                }
-            }
-            return await group.reduce(into: []) { $0 += $1 }
-        }
-    }
-
-    /// Twenty kilobytes each: the rest of a larger burst is signed on the way.
-    private static let maximumPresigned = 10_000
 
     // MARK: Holding back answers
 
@@ -345,21 +214,8 @@ package actor Simulator: Service {
 
     private func releaseAll() {
         releaseHeld()
+        burst?.giveUp()
         for waiter in eventWaiters.values { waiter.resume() }
         eventWaiters.removeAll()
-    }
-}
-
-extension SendAttempt.Result {
-    init(_ error: HTTPClientError) {
-        self =
-            switch error.code {
-            case .timedOut: .timedOut
-            case .tls: .tlsIssue
-            case .unreachable: .socketIssue
-            case .connectionLost: .prematureClose
-            case .malformedResponse, .tooLarge: .invalidResponse
-            case .invalidRequest, .overloaded, .cancelled, .failed: .other
-            }
     }
 }
