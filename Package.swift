@@ -34,7 +34,7 @@ let package = Package(
         library("JSON"),
         library("Time"),
         library("Runtime", ["CLibraries", "JSON", "Time"]),
-        library("HTTP", ["CLibraries", "Runtime", "Time"]),
+        library("HTTP", ["CLibraries", "JSON", "Runtime", "Time"]),
         library("Broker", ["CLibraries", "Runtime", "Time"]),
         library("Redis", ["CLibraries", "Runtime"]),
         library("Entitlements", ["JSON", "Time"]),

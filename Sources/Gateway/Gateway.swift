@@ -2,6 +2,7 @@ package import Broker
 package import CacheTier
 package import Entitlements
 package import HTTP
+internal import JSON
 package import Runtime
 
 /// The gateway, put together: takes in notifications, answers reads, drains the spool.
@@ -49,11 +50,19 @@ package struct Gateway: Sendable {
         operations = HTTPServer(
             settings: settings.operations, loops: Array(loops.prefix(1)),
             handler: OperationsRoutes(
-                readiness: {
-                    Readiness(
-                        isBrokerHealthy: publisher.isHealthy, hasSpoolRoom: spool.hasRoom,
-                        spooledRecords: spool.pending, isStoreLive: cache.isLive)
-                }, metrics: metrics, samples: intake.samples),
+                metrics: metrics, pages: ["/refused": { [samples = intake.samples] in .json(samples.json) }]
+            ) {
+                let isBrokerHealthy = publisher.isHealthy
+                let hasSpoolRoom = spool.hasRoom
+                // Notifications can be acknowledged. Reads are answered as well as can be in any case.
+                return Readiness(
+                    isReady: isBrokerHealthy || hasSpoolRoom,
+                    parts: [
+                        "broker": .bool(isBrokerHealthy), "spool": .bool(hasSpoolRoom),
+                        "spooledRecords": .number(JSONNumber(Int64(clamping: spool.pending))),
+                        "store": .bool(cache.isLive),
+                    ])
+            },
             metrics: metrics, log: log.part("operations"))
         self.spool = spool
         services = [spool, publisher, drainer, operations, server]

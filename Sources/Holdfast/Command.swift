@@ -11,6 +11,7 @@ struct Command: Sendable {
     let run: @Sendable ([String]) async throws -> Int32
 
     static let all = [
+        LineCommands.gateway, LineCommands.consumer, LineCommands.serve,
         Command(
             name: "settings", summary: SettingsCommand.summary, help: SettingsCommand.help, run: SettingsCommand.run),
         Command(name: "verify", summary: VerifyCommand.summary, help: VerifyCommand.help, run: VerifyCommand.run),

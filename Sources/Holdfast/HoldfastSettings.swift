@@ -1,5 +1,13 @@
+import AppStore
+import Broker
+import CacheTier
+import Consumer
+import Entitlements
+import Gateway
 import Glibc
+import HTTP
 import JSON
+import Redis
 import Runtime
 
 /// All settings of a process, each part's read by the part itself.
@@ -7,8 +15,31 @@ struct HoldfastSettings {
     enum LogLevel: String, CaseIterable { case debug, info, warning, error }
 
     let logLevel: Log.Level
+    let drainDeadline: Duration
+    let apps: [AppSettings]
+    let appStore: AppStoreSettings
+    let broker: BrokerSettings
+    let redis: RedisSettings
+    let store: StoreSettings
+    let cache: CacheSettings
+    let gateway: GatewaySettings
+    let consumer: ConsumerSettings
+    let consumerOperations: HTTPServerSettings
 
     init(_ reader: inout SettingsReader) {
+        apps = AppSettings.all(&reader)
+        appStore = AppStoreSettings(&reader)
+        gateway = GatewaySettings(&reader)
+        broker = BrokerSettings(&reader)
+        consumer = ConsumerSettings(&reader)
+        consumerOperations = HTTPServerSettings(
+            &reader, name: "consumer-operations", prefix: "consumer.operations.", defaultAddress: "127.0.0.1:8082")
+        redis = RedisSettings(&reader)
+        store = StoreSettings(&reader)
+        cache = CacheSettings(&reader)
+        drainDeadline = reader.duration(
+            "process.drainDeadline", default: .seconds(25), in: .seconds(1) ... .seconds(600),
+            "How long a process that was told to stop finishes what is in hand.")
         let level = reader.choice("log.level", default: LogLevel.info, "The least level that is logged.")
         logLevel =
             switch level {
@@ -17,6 +48,11 @@ struct HoldfastSettings {
             case .warning: .warning
             case .error: .error
             }
+    }
+
+    /// What each app's answers are made by.
+    var rules: [AppID: AppRules] {
+        Dictionary(uniqueKeysWithValues: apps.map { ($0.id, AppRules(products: $0.map, policy: $0.policy)) })
     }
 
     /// Reads and checks the settings of this process; throws all mistakes at once.

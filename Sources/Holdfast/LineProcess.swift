@@ -1,0 +1,66 @@
+import AppStore
+import Broker
+import CacheTier
+import Consumer
+import Entitlements
+import Gateway
+import HTTP
+import JSON
+import Redis
+import Runtime
+
+/// The parts of one process, made from its settings, in the order in which they start.
+struct LineProcess {
+    enum Role { case gateway, consumer }
+
+    let services: [any Service]
+
+    init(_ roles: [Role], settings: HoldfastSettings, log: Log) throws {
+        let metrics = Metrics()
+        let verifier = NotificationVerifier(settings.appStore.verifier())
+        services = try roles.flatMap { role in
+            switch role {
+            case .gateway: try Self.gateway(settings, verifier, metrics, log)
+            case .consumer: try Self.consumer(settings, verifier, metrics, log)
+            }
+        }
+    }
+
+    private static func gateway(
+        _ settings: HoldfastSettings, _ verifier: NotificationVerifier, _ metrics: Metrics, _ log: Log
+    ) throws -> [any Service] {
+        let cache = EntitlementCache(
+            settings: settings.cache, redis: settings.redis, rules: settings.rules,
+            loop: try EventLoop(name: "cache"), metrics: metrics, log: log)
+        let gateway = try Gateway(
+            settings: settings.gateway, broker: settings.broker, apps: settings.apps.map(\.id), judge: verifier.judge,
+            cache: cache, metrics: metrics, log: log)
+        return [cache] + gateway.services
+    }
+
+    private static func consumer(
+        _ settings: HoldfastSettings, _ verifier: NotificationVerifier, _ metrics: Metrics, _ log: Log
+    ) throws -> [any Service] {
+        let redis = RedisClient(
+            name: "store", settings: settings.redis, loop: try EventLoop(name: "store"), metrics: metrics, log: log)
+        let publisher = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
+        let handler = DeliveryHandler(
+            apps: Dictionary(
+                uniqueKeysWithValues: settings.apps.map { ($0.id, ConsumerApp(identity: $0.identity, map: $0.map)) }),
+            verifier: verifier,
+            store: LineageStore(redis: redis, settings: settings.store, metrics: metrics), publisher: publisher,
+            names: settings.broker.names, settings: settings.consumer, metrics: metrics, log: log)
+        let consumer = ApplyConsumer(handler: handler, broker: settings.broker, redis: redis, metrics: metrics)
+        let operations = HTTPServer(
+            settings: settings.consumerOperations, loops: [try EventLoop(name: "operations")],
+            handler: OperationsRoutes(metrics: metrics) {
+                let isRedisConnected = redis.isConnected
+                let isBrokerConnected = publisher.isConnected
+                return Readiness(
+                    isReady: isRedisConnected && isBrokerConnected,
+                    parts: ["broker": .bool(isBrokerConnected), "redis": .bool(isRedisConnected)])
+            },
+            metrics: metrics, log: log.part("operations"))
+        return [operations, redis, publisher, consumer]
+    }
+}
