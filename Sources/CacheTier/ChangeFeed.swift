@@ -14,12 +14,12 @@ final class ChangeFeed: Sendable {
     private let status: FeedStatus
     private let metrics: CacheMetrics
     private let log: Log
-    /// Reads changed customers again.
-    private let refresh: @Sendable ([CustomerKey]) async -> Void
+    /// Reads changed customers again; returns those that could not be read.
+    private let refresh: @Sendable (Set<CustomerKey>) async -> Set<CustomerKey>
 
     init(
         redis: RedisClient, settings: CacheSettings, commandTimeout: Duration, memory: MemoryTier, status: FeedStatus,
-        metrics: CacheMetrics, log: Log, refresh: @escaping @Sendable ([CustomerKey]) async -> Void
+        metrics: CacheMetrics, log: Log, refresh: @escaping @Sendable (Set<CustomerKey>) async -> Set<CustomerKey>
     ) {
         self.redis = redis
         self.settings = settings
@@ -40,6 +40,8 @@ final class ChangeFeed: Sendable {
         var isDoubtful = true
         /// The connection over which it was checked.
         var connection = 0
+        /// Changed customers that are still to be read again.
+        var outdated: Set<CustomerKey> = []
     }
 
     private struct Batch {
@@ -90,15 +92,18 @@ final class ChangeFeed: Sendable {
         place.isDoubtful = batch.isPartial
         place.connection = connection
         metrics.changes.increment(by: UInt64(batch.changes.count))
-        var outdated: Set<CustomerKey> = []
         for change in batch.changes {
-            if let key = memory.notice(change.path, revision: change.revision) { outdated.insert(key) }
+            if let key = memory.notice(change.path, revision: change.revision) { place.outdated.insert(key) }
         }
         if !batch.isPartial {
             status.heard()
             metrics.feedIsLive.set(1)
         }
-        if !outdated.isEmpty { await refresh(Array(outdated)) }
+        if !place.outdated.isEmpty {
+            place.outdated = await refresh(place.outdated)
+            // The rest is read when somebody asks for it.
+            while place.outdated.count > 10_000 { place.outdated.removeFirst() }
+        }
     }
 
     /// Takes the present ends of the streams as its place; what was read before is in doubt.

@@ -176,18 +176,23 @@ package final class EntitlementCache: Service {
             key: key, revision: revision, records: records, readAt: sent, epoch: epoch, storedBytes: bytes)
     }
 
-    /// Reads changed customers again, so that memory has them should Redis be lost next.
-    private func refresh(_ keys: [CustomerKey]) async {
-        await withDiscardingTaskGroup { group in
-            // A result is either in memory then, or the entry stays in doubt: nothing is left to do here.
-            let lanes = min(settings.refreshesAtOnce, keys.count)
-            for lane in 0..<lanes {
+    /// Reads changed customers again, so that memory has them should Redis be lost next; returns those that failed.
+    private func refresh(_ keys: Set<CustomerKey>) async -> Set<CustomerKey> {
+        var rest = keys.makeIterator()
+        return await withTaskGroup(of: CustomerKey?.self) { group in
+            func readNext() {
+                guard let key = rest.next() else { return }
                 group.addTask {
-                    for index in stride(from: lane, to: keys.count, by: lanes) {
-                        _ = await self.read(keys[index]).value
-                    }
+                    if case .failure(.storeUnreachable) = await self.read(key).value { key } else { nil }
                 }
             }
+            for _ in 0..<settings.refreshesAtOnce { readNext() }
+            var failed: Set<CustomerKey> = []
+            for await key in group {
+                if let key { failed.insert(key) }
+                readNext()
+            }
+            return failed
         }
     }
 
@@ -198,7 +203,7 @@ package final class EntitlementCache: Service {
         await feedConnection.start()
         let feed = ChangeFeed(
             redis: feedConnection, settings: settings, commandTimeout: commandTimeout, memory: memory, status: status,
-            metrics: metrics, log: log, refresh: { [weak self] keys in await self?.refresh(keys) })
+            metrics: metrics, log: log, refresh: { [weak self] keys in await self?.refresh(keys) ?? [] })
         feedTask.withLock { $0 = Task(name: "change-feed") { await feed.follow() } }
     }
 

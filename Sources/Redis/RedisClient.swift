@@ -18,6 +18,7 @@ package actor RedisClient: Service {
     private enum Waiter {
         case caller(CheckedContinuation<Result<RedisReply, RedisError>, Never>, sent: ContinuousClock.Instant)
         case handshake(Handshake)
+        case heartbeat
     }
 
     private enum Handshake { case authenticate, select, ping }
@@ -115,6 +116,8 @@ package actor RedisClient: Service {
         switch entry.waiter {
         case .handshake(let step):
             if let reply { shookHands(step, reply) }
+        // Whatever it is: somebody is there.
+        case .heartbeat: break
         case .caller(let continuation, let sent):
             if let reply {
                 metrics.latency.record(.now - sent)
@@ -240,6 +243,21 @@ package actor RedisClient: Service {
         for waiter in connectionWaiters.values { waiter.resume(returning: true) }
         connectionWaiters = [:]
         resumeAttemptWaiters()
+        scheduleHeartbeat(attempt)
+    }
+
+    /// Asks now and then when nobody else does: a server that hangs, or is gone without a word, shows in `isConnected`
+    /// before anybody waits for it.
+    private func scheduleHeartbeat(_ mine: Int) {
+        loop.schedule(after: settings.heartbeat) { [weak self] in
+            self?.assumeIsolated { client in
+                guard client.attempt == mine, client.state == .ready else { return }
+                if client.commands.count == 0, client.connection?.send(["PING"]) == true {
+                    client.expectReply(for: .heartbeat, until: .now + client.settings.commandTimeout)
+                }
+                client.scheduleHeartbeat(mine)
+            }
+        }
     }
 
     /// Ends an attempt that got no connection, or whose connection is still silent.

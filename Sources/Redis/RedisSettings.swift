@@ -14,6 +14,8 @@ package struct RedisSettings: Sendable {
     package var commandTimeout = Duration.seconds(2)
     /// The longest pause between two attempts to connect; the first is a fortieth of it.
     package var reconnectDelay = Duration.seconds(2)
+    /// How often an idle connection is asked whether it is still there.
+    package var heartbeat = Duration.seconds(1)
     /// Commands sent and not yet answered, per connection; one more is refused.
     package var commandsInFlight = 4096
     /// A longer reply condemns the connection.
@@ -37,6 +39,9 @@ package struct RedisSettings: Sendable {
         reconnectDelay = settings.duration(
             "redis.reconnectDelay", default: reconnectDelay, in: .milliseconds(40) ... .seconds(60),
             "Longest pause between two attempts to connect.")
+        heartbeat = settings.duration(
+            "redis.heartbeat", default: heartbeat, in: .milliseconds(100) ... .seconds(60),
+            "How often an idle connection is asked whether it is still there.")
         commandsInFlight = settings.integer(
             "redis.commandsInFlight", default: commandsInFlight, in: 1...1_000_000,
             "Commands sent and not yet answered, per connection.")

@@ -182,9 +182,9 @@ import Time
                     Issue.record("an answer was invented")
                     return
                 }
-                #expect(try await eventually { !cache.isLive })
-                let answer = try await cache.load(app.key(anna), at: day(1))
-                #expect(answer.level == .a)
+                // Once the hang is noticed, memory answers without waiting for anybody.
+                #expect(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.level == .a })
+                let answer = try #require(cache.answer(for: app.key(anna), at: day(1)))
                 #expect(answer.evaluation.entitlements.map(\.active) == [true])
                 try server.resume()
                 #expect(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.level == .s })

@@ -143,6 +143,20 @@ import Testing
         }
     }
 
+    @Test func aServerThatHangsIsNoticedThoughNobodyAsks() async throws {
+        try await RedisServer.withOwn { server in
+            let hurry: (inout RedisSettings) -> Void = {
+                ($0.commandTimeout, $0.heartbeat) = (.milliseconds(300), .milliseconds(50))
+            }
+            try await withClient(port: server.port, hurry) { client in
+                try server.pause()
+                #expect(try await eventually { !client.isConnected })
+                try server.resume()
+                #expect(await client.waitUntilConnected(within: .seconds(20)))
+            }
+        }
+    }
+
     @Test func connectingToAServerThatSaysNothingIsGivenUp() async throws {
         try await RedisServer.withOwn { server in
             try server.pause()
