@@ -22,20 +22,30 @@ import Testing
         }
     }
 
-    @Test("Invariant 2: Redis stopped in the middle of a burst, and everything is applied after its return")
-    func redisStoppedInTheMiddle() async throws {
+    enum Outage: CaseIterable { case killed, paused }
+
+    @Test(
+        "Invariant 2: Redis killed or paused in the middle of a burst, and everything is applied after its return",
+        arguments: Outage.allCases)
+    func redisFailsInTheMiddle(outage: Outage) async throws {
         try await RedisServer.withOwn { server in
             try await Stage.with(redis: server) { stage in
                 let consumer = try stage.consumer()
                 try await stage.sendLineages(300)
                 try await consumer.start()
                 #expect(try await eventually { stage.count("applied") >= 40 })
-                try await server.stop()
+                switch outage {
+                case .killed: try await server.kill()
+                case .paused: try server.pause()
+                }
                 #expect(try await eventually { stage.isResting })
                 #expect(stage.count("applied") < 300)
                 // Only what was in hand took the way through the retry levels.
                 #expect(stage.count("retry") + stage.count("requeued") <= 2 * UInt64(stage.broker.prefetch))
-                try await server.start()
+                switch outage {
+                case .killed: try await server.start()
+                case .paused: try server.resume()
+                }
                 // What was written when the connection broke is known already at the second try.
                 #expect(
                     try await eventually(within: .seconds(60)) {
