@@ -64,7 +64,7 @@ let package = Package(
         tests("TimeTests", ["Time"]),
         tests("RuntimeTests", ["Runtime"]),
         tests("HTTPTests", ["HTTP", "Runtime"]),
-        tests("BrokerTests", ["Broker", "Runtime", "Time"]),
+        tests("BrokerTests", ["Broker", "Runtime", "Time", "JSON"]),
         tests("RedisTests", ["Redis", "Runtime"]),
         tests("EntitlementsTests", ["Entitlements", "Time", "JSON"]),
         tests("AppStoreTests", ["AppStore", "Entitlements", "Runtime", "Time", "JSON"], exclude: ["Fixtures"]),
