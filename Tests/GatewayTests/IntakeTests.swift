@@ -92,6 +92,21 @@ struct IntakeTests {
         }
     }
 
+    @Test("Invariant 2: what cannot be judged now lies in the broker's quarantine, and nowhere else")
+    func quarantineIsReal() async throws {
+        let judge: IntakeJudge = { _, _ in .quarantine(reason: "undecidable", detail: "OpenSSL said no") }
+        try await withGateway(RabbitMQServer.shared(), judge: judge) { gateway in
+            #expect(try await gateway.post([1, 2, 3]).status == 200)
+            let kept = try await gateway.inspector.take(gateway.broker.names.quarantine, limit: 10)
+            #expect(kept.map(\.message.body) == [[1, 2, 3]])
+            #expect(kept.first?.message.headers["reason"] == "undecidable")
+            #expect(try await gateway.takeApplied().isEmpty)
+            #expect(
+                gateway.counter("holdfast_intake_quarantined_total", ["app": "demo", "reason": "undecidable"]) == 1)
+            try await gateway.inspector.deleteTopology()
+        }
+    }
+
     @Test func addressesThatDoNotExistAreSaidNotTo() async throws {
         try await withGateway(RabbitMQServer.shared()) { gateway in
             let body = try Sender.trusted.get().body("u-1")

@@ -48,7 +48,7 @@ struct RunningGateway {
 /// Runs a gateway for the time of `body`, and stops it in order. Without a server of a kind it finds nobody there.
 func withGateway(
     _ server: RabbitMQServer? = nil, redis redisServer: RedisServer? = nil, rules: [AppID: AppRules] = [:],
-    clock: WallClock = .system,
+    clock: WallClock = .system, judge: IntakeJudge? = nil,
     _ adjust: (inout GatewaySettings, inout BrokerSettings) -> Void = { _, _ in },
     _ body: (RunningGateway) async throws -> Void
 ) async throws {
@@ -75,7 +75,7 @@ func withGateway(
         clock: clock)
     let gateway = try Gateway(
         settings: settings, broker: broker, apps: ["demo", "other"].map { AppID($0) } + rules.keys,
-        judge: Sender.trusted.get().judge, cache: cache, clock: clock, metrics: metrics, log: .discarding)
+        judge: judge ?? Sender.trusted.get().judge, cache: cache, clock: clock, metrics: metrics, log: .discarding)
     let client = HTTPClient(loop: loop)
     let services: [any Service] = [cache] + gateway.services
     for service in services { try await service.start() }

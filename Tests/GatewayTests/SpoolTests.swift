@@ -157,6 +157,48 @@ struct SpoolTests {
         await spool.drain()
     }
 
+    @Test("Invariant 10: nobody waits for a disk that does not answer, and once it answers the spool goes on")
+    func aDiskThatHangs() async throws {
+        var fixture = try SpoolFixture()
+        fixture.settings.stallLimit = .milliseconds(100)
+        let gate = Gate()
+        let spool = try await fixture.open(fault: { call in
+            if call == .synchronize { gate.wait() }
+            return nil
+        })
+        let reasons = await withTaskGroup(of: String.self) { group in
+            for number in 0..<5 {
+                group.addTask {
+                    do throws(SpoolError) {
+                        try await spool.append(.numbered(number))
+                        return "stored"
+                    } catch {
+                        return error.reason
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(reasons == Array(repeating: "stalled", count: 5))
+        #expect(!spool.hasRoom)
+        // Those that come later do not wait at all.
+        let later = await #expect(throws: SpoolError.self) { try await spool.append(.numbered(6)) }
+        #expect(later?.reason == "stalled")
+        gate.open()
+        #expect(
+            try await eventually {
+                do throws(SpoolError) {
+                    try await spool.append(.numbered(7))
+                    return true
+                } catch {
+                    return false
+                }
+            })
+        #expect(spool.hasRoom)
+        #expect(try await spool.readAll().last?.record == .numbered(7))
+        await spool.drain()
+    }
+
     @Test func aRecordLargerThanASegmentIsRefused() async throws {
         let fixture = try SpoolFixture()
         let spool = try await fixture.open()

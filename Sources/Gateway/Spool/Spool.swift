@@ -13,6 +13,7 @@ package final class Spool: Service {
     private let loops: [EventLoop]
     private let writer: SpoolWriter
     private let reader: SpoolReader
+    private let watch = Mutex<Task<Void, Never>?>(nil)
 
     package convenience init(settings: SpoolSettings, metrics: Metrics, log: Log) throws(SystemError) {
         try self.init(settings: settings, metrics: metrics, log: log, fault: nil)
@@ -28,7 +29,10 @@ package final class Spool: Service {
         loops = [writing, reading]
     }
 
-    deinit { for loop in loops { loop.stop() } }
+    deinit {
+        watch.withLock { $0?.cancel() }
+        for loop in loops { loop.stop() }
+    }
 
     // MARK: Service
 
@@ -36,12 +40,21 @@ package final class Spool: Service {
     package func start() async throws {
         try await reader.open()
         core.waiting.withLock { $0.isOpen = true }
+        let watch = Task(name: "spool-watch") { [core] in
+            while !Task.isCancelled {
+                core.refuseIfStalled()
+                // Cancelled: the loop ends.
+                try? await Task.sleep(for: core.settings.stallLimit / 4)
+            }
+        }
+        self.watch.withLock { $0 = watch }
     }
 
     /// Refuses further appends, finishes those that wait, and lets go of the folder.
     package func drain() async {
         core.waiting.withLock { $0.isOpen = false }
         await writer.finish()
+        watch.withLock { $0.take() }?.cancel()
         await reader.close()
     }
 
@@ -51,23 +64,20 @@ package final class Spool: Service {
     @discardableResult
     package func append(_ record: SpoolRecord) async throws(SpoolError) -> UInt64 {
         let result = await withCheckedContinuation { continuation in
-            let waiter = SpoolCore.Waiter(
-                attributes: record.encodedAttributes(), body: record.body, continuation: continuation)
+            let waiter = SpoolWaiter(record, continuation)
             let (refusal, wakeWriter) = enqueue(waiter)
-            if let refusal {
-                core.metrics.failed(refusal).increment()
-                continuation.resume(returning: .failure(refusal))
-            }
+            if let refusal { core.refuse([waiter], refusal) }
             if wakeWriter { writer.wake() }
         }
         return try result.get()
     }
 
-    private func enqueue(_ waiter: SpoolCore.Waiter) -> (refusal: SpoolError?, wakeWriter: Bool) {
+    private func enqueue(_ waiter: SpoolWaiter) -> (refusal: SpoolError?, wakeWriter: Bool) {
         let size = waiter.size
         guard size <= core.settings.segmentBytes else { return (.tooLarge, false) }
         return core.waiting.withLock { waiting in
             guard waiting.isOpen else { return (.closed, false) }
+            guard !waiting.isStalled(core.settings.stallLimit, at: .now) else { return (.stalled, false) }
             guard waiting.bytes + size <= core.settings.maxWaitingBytes else { return (.congested, false) }
             waiting.waiters.append(waiter)
             waiting.bytes += size

@@ -3,23 +3,22 @@ internal import Synchronization
 
 /// What the writing and the reading side of a spool share.
 final class SpoolCore: Sendable {
-    struct Waiter {
-        let attributes: [UInt8]
-        let body: [UInt8]
-        let continuation: CheckedContinuation<Result<UInt64, SpoolError>, Never>
-
-        var size: Int { SpoolFormat.recordSize(payload: attributes.count + body.count) }
-    }
-
     /// Appends that wait for the disk.
     struct Waiting {
-        var waiters: [Waiter] = []
+        var waiters: [SpoolWaiter] = []
         var bytes = 0
+        /// What the writer has in hand, and since when.
+        var group: [SpoolWaiter] = []
+        var groupStarted: ContinuousClock.Instant?
         /// The writer has been told and will come back until none is left.
         var isWriterAwake = false
         var isOpen = false
         /// The last group was refused by the disk, or by the limit of bytes.
         var hasFailed = false
+
+        func isStalled(_ limit: Duration, at now: ContinuousClock.Instant) -> Bool {
+            groupStarted.map { now - $0 > limit } ?? false
+        }
     }
 
     let settings: SpoolSettings
@@ -38,6 +37,29 @@ final class SpoolCore: Sendable {
     }
 
     func path(of name: SegmentName) -> String { "\(settings.folder)/\(name.fileName)" }
+
+    /// Tells everybody who waits for a disk that does not answer. Should it answer later, their records are there twice
+    /// in the end, once by whoever sent again; that is harmless.
+    func refuseIfStalled() {
+        let refused = waiting.withLock { waiting -> [SpoolWaiter] in
+            guard waiting.isStalled(settings.stallLimit, at: .now) else { return [] }
+            defer {
+                waiting.group = []
+                waiting.waiters = []
+                waiting.bytes = 0
+                waiting.hasFailed = true
+            }
+            return waiting.group + waiting.waiters
+        }
+        guard !refused.isEmpty else { return }
+        log.error("the spool's disk does not answer", ["records": .init(refused.count)])
+        refuse(refused[...], .stalled)
+    }
+
+    func refuse(_ waiters: ArraySlice<SpoolWaiter>, _ error: SpoolError) {
+        metrics.failed(error).increment(by: UInt64(waiters.count))
+        for waiter in waiters { waiter.settle(.failure(error)) }
+    }
 
     /// Wakes whoever reads.
     func announce() { arrivals.withLock { _ = $0?.yield() } }

@@ -8,6 +8,8 @@ package enum SpoolError: Error, Sendable, CustomStringConvertible {
     case congested
     /// The disk refused a call; nothing of this append may be trusted.
     case disk(SystemError)
+    /// The disk has not answered for too long. The record may turn up nevertheless.
+    case stalled
     /// One record is larger than a segment.
     case tooLarge
     /// Another process holds the folder.
@@ -20,6 +22,7 @@ package enum SpoolError: Error, Sendable, CustomStringConvertible {
         case .full: "the spool is full"
         case .congested: "too many appends wait for the spool's disk"
         case .disk(let error): "the spool's disk failed: \(error)"
+        case .stalled: "the spool's disk does not answer"
         case .tooLarge: "a record is larger than a segment of the spool"
         case .locked(let folder, let holder): "the spool folder \(folder) is in use by process \(holder)"
         case .closed: "the spool is closed"
@@ -32,6 +35,7 @@ package enum SpoolError: Error, Sendable, CustomStringConvertible {
         case .full: "full"
         case .congested: "congested"
         case .disk: "disk"
+        case .stalled: "stalled"
         case .tooLarge: "too_large"
         case .locked: "locked"
         case .closed: "closed"

@@ -5,22 +5,25 @@ package import Runtime
 /// - `spool.maxBytes`: what the segments may take of the disk in all.
 /// - `spool.segmentBytes`: what is reserved at a time; a record must fit into it.
 /// - `spool.maxWaitingBytes`: what may wait in memory for the disk.
+/// - `spool.stallLimit`: a write to the disk that takes longer counts as failed, and nothing waits for it.
 /// - `spool.drainWindow`: records on their way to the broker at a time while draining.
 package struct SpoolSettings: Sendable, Hashable {
     package var folder: String
     package var maxBytes: Int
     package var segmentBytes: Int
     package var maxWaitingBytes: Int
+    package var stallLimit: Duration
     package var drainWindow: Int
 
     package init(
         folder: String, maxBytes: Int = 4 << 30, segmentBytes: Int = 64 << 20, maxWaitingBytes: Int = 64 << 20,
-        drainWindow: Int = 128
+        stallLimit: Duration = .seconds(5), drainWindow: Int = 128
     ) {
         self.folder = folder
         self.maxBytes = maxBytes
         self.segmentBytes = segmentBytes
         self.maxWaitingBytes = maxWaitingBytes
+        self.stallLimit = stallLimit
         self.drainWindow = drainWindow
     }
 
@@ -37,6 +40,9 @@ package struct SpoolSettings: Sendable, Hashable {
         maxWaitingBytes = settings.byteCount(
             "spool.maxWaitingBytes", default: 64 << 20, in: 1 << 20...1 << 32,
             "Memory for bodies that wait for the spool's disk.")
+        stallLimit = settings.duration(
+            "spool.stallLimit", default: .seconds(5), in: .milliseconds(100) ... .seconds(60),
+            "A write to the spool's disk that takes longer counts as failed.")
         drainWindow = settings.integer(
             "spool.drainWindow", default: 128, in: 1...4096,
             "Spooled records that are on their way to the broker at a time.")

@@ -51,19 +51,19 @@ actor SpoolWriter {
                     bytes += waiting.waiters[count].size
                     count += 1
                 }
-                defer {
-                    waiting.waiters.removeFirst(count)
-                    waiting.bytes -= bytes
-                    if count == 0 { waiting.isWriterAwake = false }
-                }
-                return Array(waiting.waiters[..<count])
+                waiting.group = Array(waiting.waiters[..<count])
+                waiting.groupStarted = count == 0 ? nil : .now
+                waiting.waiters.removeFirst(count)
+                waiting.bytes -= bytes
+                if count == 0 { waiting.isWriterAwake = false }
+                return waiting.group
             }
             if group.isEmpty { return }
             commit(group[...])
         }
     }
 
-    private func commit(_ group: ArraySlice<SpoolCore.Waiter>) {
+    private func commit(_ group: ArraySlice<SpoolWaiter>) {
         var rest = group
         while let first = rest.first {
             do throws(SpoolError) {
@@ -109,7 +109,7 @@ actor SpoolWriter {
     }
 
     /// Writes and syncs records that fit into the segment, and tells who waits for them.
-    private func write(_ part: ArraySlice<SpoolCore.Waiter>) {
+    private func write(_ part: ArraySlice<SpoolWaiter>) {
         let started = ContinuousClock.now
         let first = core.catalog.withLock { $0.take(part.count) }
         guard let current else { return refuse(part, .closed) }
@@ -137,15 +137,14 @@ actor SpoolWriter {
         core.waiting.withLock { $0.hasFailed = false }
         core.metrics.appended.increment(by: UInt64(part.count))
         for (index, waiter) in part.enumerated() {
-            waiter.continuation.resume(returning: .success(first + UInt64(index)))
+            waiter.settle(.success(first + UInt64(index)))
         }
         core.announce()
     }
 
-    private func refuse(_ waiters: ArraySlice<SpoolCore.Waiter>, _ error: SpoolError) {
-        core.metrics.failed(error).increment(by: UInt64(waiters.count))
+    private func refuse(_ waiters: ArraySlice<SpoolWaiter>, _ error: SpoolError) {
         core.waiting.withLock { $0.hasFailed = true }
-        for waiter in waiters { waiter.continuation.resume(returning: .failure(error)) }
+        core.refuse(waiters, error)
     }
 
     /// Cuts the segment where it is known to be good; an empty one goes.
