@@ -182,6 +182,47 @@ import Time
         }
     }
 
+    @Test(
+        "Invariant 2: nobody who crashes leaves a copy that the locator does not know, whoever acts in between",
+        arguments: [false, true])
+    func theLocatorKnowsEveryCopy(lineageIsKnown: Bool) async throws {
+        try await withRedis(try await .shared()) { redis in
+            let store = LineageStore(redis: redis)
+            // One applies an older token and is met by one with a newer token before each of its commands, and crashes
+            // after each of those that follow.
+            for meeting in 1..<10 {
+                for crash in meeting..<14 {
+                    let app = TestApp()
+                    if lineageIsKnown { _ = try await store.apply(app.period("1", token: carl)) }
+                    let older = app.period("2", from: 30, to: 60, token: anna)
+                    let newer = app.period("3", from: 60, to: 90, token: ben)
+                    let faulty = FaultyRedis(
+                        redis, failing: crash, .after,
+                        meanwhile: (
+                            meeting,
+                            { () async throws(RedisError) in
+                                do { _ = try await store.apply(newer) } catch { Issue.record(error) }
+                            }
+                        ))
+                    do throws(StoreError) {
+                        _ = try await LineageStore(redis: faulty).apply(older)
+                    } catch {
+                        #expect(faulty.hasFailed)
+                    }
+                    let between = try await StoredState.of(app.lineage(), in: redis)
+                    let known = between.suspects.union(between.holder.map { [$0] } ?? [])
+                    #expect(known.isSuperset(of: between.records.keys), "met at \(meeting), crashed at \(crash)")
+                    _ = try await store.apply(older)
+                    let last = try await store.apply(newer)
+                    let state = try await StoredState.of(app.lineage(), in: redis)
+                    #expect(
+                        state == StoredState(holder: .customer(ben), records: [.customer(ben): last.after.encoded()]))
+                    #expect(last.after.transactions.count == (lineageIsKnown ? 3 : 2))
+                }
+            }
+        }
+    }
+
     @Test func whatIsStoredSurvivesKillOfRedis() async throws {
         try await RedisServer.withOwn { server in
             let app = TestApp()

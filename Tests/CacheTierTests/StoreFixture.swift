@@ -59,43 +59,51 @@ struct StoredState: Equatable, CustomStringConvertible {
     }
 }
 
-/// Redis whose n-th command fails: before Redis sees it, or after Redis carried it out.
+/// Redis one of whose commands fails, before Redis sees it or after Redis carried it out; and before one of whose
+/// commands somebody else may do something.
 final class FaultyRedis: RedisCommands {
     enum Fault { case before, after }
 
     private let redis: RedisClient
-    private let commandsLeft: Mutex<Int>
+    private let failing: Int
     private let fault: Fault
+    private let meanwhile: (command: Int, body: @Sendable () async throws(RedisError) -> Void)?
+    private let commands = Mutex(0)
     private let failed = Mutex(false)
 
-    init(_ redis: RedisClient, failing number: Int, _ fault: Fault) {
+    init(
+        _ redis: RedisClient, failing number: Int, _ fault: Fault,
+        meanwhile: (command: Int, body: @Sendable () async throws(RedisError) -> Void)? = nil
+    ) {
         self.redis = redis
+        self.failing = number
         self.fault = fault
-        commandsLeft = Mutex(number)
+        self.meanwhile = meanwhile
     }
 
     var hasFailed: Bool { failed.withLock { $0 } }
 
     func send(_ arguments: [RedisArgument]) async throws(RedisError) -> RedisReply {
-        try await failing { () async throws(RedisError) in try await redis.send(arguments) }
+        try await perform { () async throws(RedisError) in try await redis.send(arguments) }
     }
 
     func evaluate(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument]
     ) async throws(RedisError) -> RedisReply {
-        try await failing { () async throws(RedisError) in
+        try await perform { () async throws(RedisError) in
             try await redis.evaluate(script, keys: keys, arguments: arguments)
         }
     }
 
-    private func failing(
+    private func perform(
         _ command: () async throws(RedisError) -> RedisReply
     ) async throws(RedisError) -> RedisReply {
-        let isDue = commandsLeft.withLock { left in
-            left -= 1
-            return left < 0
+        let number = commands.withLock { count in
+            count += 1
+            return count - 1
         }
-        guard isDue else { return try await command() }
+        if let meanwhile, meanwhile.command == number { try await meanwhile.body() }
+        guard number >= failing else { return try await command() }
         failed.withLock { $0 = true }
         if fault == .after { _ = try await command() }
         throw RedisError(.unreachable, "injected")
