@@ -7,7 +7,7 @@ extension Store {
     package mutating func change(
         _ id: String, to productID: String, at time: Timestamp
     ) throws(StoreError) -> [StoreEvent] {
-        var subscription = try live(id)
+        let subscription = try live(id)
         let next = try product(productID)
         let present = try product(subscription.productID)
         guard next.group == subscription.group, let level = next.level, let presentLevel = present.level else {
@@ -20,23 +20,36 @@ extension Store {
             throw StoreError(.alreadySubscribed, "productId", "it is \(productID) already")
         }
         let isUpgrade = level < presentLevel || level == presentLevel && next.period == present.period
-        subscription.nextProductID = productID
-        subscription.willRenew = true
-        subscription.priceIncrease = nil
-        subscription.offer = nil
-        subscriptions[id] = subscription
-        schedule(id)
-        if productID == subscription.productID || !isUpgrade {
-            let subtype = productID == subscription.productID ? nil : "DOWNGRADE"
-            return newest(of: subscription).map { [notify("DID_CHANGE_RENEWAL_PREF", subtype, $0, at: time)] } ?? []
+        var events: [StoreEvent] = []
+        for id in family(of: id) {
+            if id != subscription.originalID, isUpgrade, !next.isFamilyShareable {
+                events += try revoke(id, at: time)
+                continue
+            }
+            subscriptions[id]?.nextProductID = productID
+            subscriptions[id]?.willRenew = true
+            subscriptions[id]?.priceIncrease = nil
+            subscriptions[id]?.offer = nil
+            schedule(id)
+            let isCalledOff = productID == subscription.productID
+            var subtype = isCalledOff ? nil : "DOWNGRADE"
+            var transaction = subscriptions[id].flatMap { newest(of: $0) }
+            if isUpgrade, !isCalledOff {
+                subtype = "UPGRADE"
+                supersede(id, at: time)
+                transaction = startPeriod(of: id, from: time, reason: .purchase)
+            }
+            if let transaction { events.append(notify("DID_CHANGE_RENEWAL_PREF", subtype, transaction, at: time)) }
         }
-        // What is left of the present period, and a next one that was charged early, is given back.
-        for id in subscription.transactionIDs {
+        return events
+    }
+
+    /// What is left of the present period, and a next one that was charged early, is given back.
+    private mutating func supersede(_ id: String, at time: Timestamp) {
+        for id in subscriptions[id]?.transactionIDs ?? [] {
             guard let expires = transactions[id]?.expiresDate, expires > time else { continue }
             transactions[id]?.isUpgraded = true
         }
-        let transaction = startPeriod(of: id, from: time, reason: .purchase)
-        return transaction.map { [notify("DID_CHANGE_RENEWAL_PREF", "UPGRADE", $0, at: time)] } ?? []
     }
 
     /// Raises the price from the next renewal on; unless the customer consents before it, the subscription ends there.
@@ -65,13 +78,19 @@ extension Store {
     package mutating func extend(_ id: String, days: Int64, at time: Timestamp) throws(StoreError) -> [StoreEvent] {
         let subscription = try live(id)
         guard (1...90).contains(days) else { throw StoreError(.notEligible, "days", "1 to 90") }
-        guard subscription.phase == .active, var transaction = newest(of: subscription),
-            let expires = transaction.expiresDate
-        else { throw StoreError(.notEligible, "subscription", "only an active subscription is extended") }
-        transaction.expiresDate = expires + settings.compressed(.seconds(days * 86_400))
-        transactions[transaction.id] = transaction
-        schedule(id)
-        return [notify("RENEWAL_EXTENDED", nil, transaction, at: time)]
+        guard subscription.phase == .active else {
+            throw StoreError(.notEligible, "subscription", "only an active subscription is extended")
+        }
+        var events: [StoreEvent] = []
+        for id in family(of: id) {
+            guard var transaction = subscriptions[id].flatMap({ newest(of: $0) }), let expires = transaction.expiresDate
+            else { continue }
+            transaction.expiresDate = expires + settings.compressed(.seconds(days * 86_400))
+            transactions[transaction.id] = transaction
+            schedule(id)
+            events.append(notify("RENEWAL_EXTENDED", nil, transaction, at: time))
+        }
+        return events
     }
 
     /// Shares a subscription with a family member, who gets one of its own that follows the owner's.

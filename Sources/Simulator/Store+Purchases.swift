@@ -15,14 +15,17 @@ extension Store {
         guard (1...10).contains(quantity) else { throw StoreError(.notEligible, "quantity", "1 to 10") }
         guard let group = product.group else { return try buyOnce(product, by: account, quantity: quantity, at: time) }
 
-        guard let id = account.subscriptionIDs[group], var subscription = subscriptions[id] else {
+        // What was shared is a lineage of its own: who had it and buys begins a new one.
+        guard let id = account.subscriptionIDs[group], var subscription = subscriptions[id],
+            subscription.ownership == .purchased || subscription.isLive
+        else {
             return [subscribe(to: product, in: group, by: account, offer: offer ?? product.introductoryOffer, at: time)]
+        }
+        guard subscription.ownership == .purchased else {
+            throw StoreError(.notEligible, "account", "\(token) has this group by family sharing")
         }
         guard !subscription.isFailingToPay else {
             throw StoreError(.billingProblem, "account", "\(token) has a billing problem: mend the payment instead")
-        }
-        guard subscription.sharedFrom == nil else {
-            throw StoreError(.notEligible, "account", "\(token) has this group by family sharing")
         }
         if subscription.isLive {
             if let offer, productID == subscription.productID {

@@ -44,10 +44,16 @@ extension Store {
 
     private mutating func renew(_ id: String, recovered: Bool = false, at time: Timestamp) -> [StoreEvent] {
         var events: [StoreEvent] = []
-        for id in [id] + (subscriptions[id]?.members ?? []) {
-            guard let subscription = subscriptions[id], subscription.isLive,
-                let end = newest(of: subscription)?.expiresDate
-            else { continue }
+        for id in family(of: id) {
+            guard let subscription = subscriptions[id], let end = newest(of: subscription)?.expiresDate else {
+                continue
+            }
+            if let owner = subscription.sharedFrom,
+                catalog.products[subscription.nextProductID]?.isFamilyShareable != true
+            {
+                events += detach(id, from: owner, at: time)
+                continue
+            }
             // Out of grace the billing date stays; out of billing retry the new period begins when it is paid.
             var start = end
             if case .retry = subscription.phase { start = time }
@@ -63,6 +69,17 @@ extension Store {
             }
         }
         return events
+    }
+
+    /// The owner went on to what is not shared: the family member's period runs out by itself.
+    private mutating func detach(_ id: String, from owner: String, at time: Timestamp) -> [StoreEvent] {
+        subscriptions[owner]?.members.removeAll { $0 == id }
+        subscriptions[id]?.sharedFrom = nil
+        subscriptions[id]?.willRenew = false
+        schedule(id)
+        return subscriptions[id].flatMap { newest(of: $0) }.map {
+            [notify("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED", $0, at: time)]
+        } ?? []
     }
 
     private mutating func failToRenew(_ id: String, at time: Timestamp) -> [StoreEvent] {
@@ -94,8 +111,7 @@ extension Store {
     ) -> [StoreEvent] {
         var events: [StoreEvent] = []
         let willRenew = subscriptions[id]?.willRenew ?? false
-        for id in [id] + (subscriptions[id]?.members ?? []) {
-            guard subscriptions[id]?.isLive == true else { continue }
+        for id in family(of: id) {
             subscriptions[id]?.phase = phase
             subscriptions[id]?.willRenew = willRenew
             schedule(id)
@@ -114,10 +130,11 @@ extension Store {
         guard subscription.willRenew != willRenew else {
             throw StoreError(.notEligible, "subscription", "auto-renewal is \(willRenew ? "on" : "off") already")
         }
-        for id in [id] + subscription.members { subscriptions[id]?.willRenew = willRenew }
-        schedule(id)
         var events: [StoreEvent] = []
-        if let transaction = newest(of: subscription) {
+        for id in family(of: id) {
+            subscriptions[id]?.willRenew = willRenew
+            schedule(id)
+            guard let transaction = subscriptions[id].flatMap({ newest(of: $0) }) else { continue }
             let subtype = willRenew ? "AUTO_RENEW_ENABLED" : "AUTO_RENEW_DISABLED"
             events.append(notify("DID_CHANGE_RENEWAL_STATUS", subtype, transaction, at: time))
         }
@@ -148,11 +165,16 @@ extension Store {
         return events
     }
 
+    /// The subscription and those that follow it by family sharing, as long as they live.
+    func family(of id: String) -> [String] {
+        ([id] + (subscriptions[id]?.members ?? [])).filter { subscriptions[$0]?.isLive == true }
+    }
+
     func live(_ id: String) throws(StoreError) -> StoreSubscription {
         guard let subscription = subscriptions[id], subscription.isLive else {
             throw StoreError(.notSubscribed, "subscription", "the subscription is over: buy again")
         }
-        guard subscription.sharedFrom == nil else {
+        guard subscription.ownership == .purchased else {
             throw StoreError(.notEligible, "subscription", "a family member's subscription follows its owner's")
         }
         return subscription

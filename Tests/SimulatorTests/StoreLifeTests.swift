@@ -300,6 +300,24 @@ import Time
         #expect(try state(at: day(370)).access)
     }
 
+    @Test mutating func aFamilyMemberIsToldOfWhatTheOwnerDoes() throws {
+        let member = try store.createAccount(at: Demo.start).token
+        let id = try buy("premium.yearly")
+        _ = try store.share(id, with: member, at: day(1))
+        let cancelled = try store.setRenewal(false, of: id, at: day(2))
+        #expect(cancelled.map(\.account) == [Demo.account, member])
+        #expect(try state(at: day(2), of: member).state == .canceled)
+        // The other product of this level is not shared, and lasts another length: it comes with the renewal.
+        #expect(try store.change(id, to: "premium.monthly", at: day(3)).count == 2)
+        #expect(
+            store.advance(to: day(365)).names == [
+                "DID_RENEW", "DID_CHANGE_RENEWAL_STATUS/AUTO_RENEW_DISABLED", "EXPIRED/VOLUNTARY",
+            ])
+        #expect(try !state(at: day(366), of: member).access)
+        #expect(try store.buy("basic.monthly", by: member, at: day(367)).names == ["SUBSCRIBED/INITIAL_BUY"])
+        #expect(try state(at: day(366)).productID == "premium.monthly")
+    }
+
     @Test mutating func aRefundOfTheOwnerRevokesTheFamily() throws {
         let member = try store.createAccount(at: Demo.start).token
         let id = try buy("premium.yearly")
