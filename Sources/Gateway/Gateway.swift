@@ -15,8 +15,6 @@ package struct Gateway: Sendable {
     package let operations: HTTPServer
     package let spool: Spool
 
-    private let loops: [EventLoop]
-
     /// `judge` comes from a `NotificationVerifier`. `cache` is a service of the process, which others may share: start it
     /// before these.
     package init(
@@ -42,7 +40,6 @@ package struct Gateway: Sendable {
 
         var loops: [EventLoop] = []
         for number in 0..<settings.loops { loops.append(try EventLoop(name: "http-\(number)")) }
-        self.loops = loops
         server = HTTPServer(
             settings: settings.http, loops: loops,
             handler: GatewayRoutes(intake: intake, reads: reads, intakeBodyBytes: settings.intakeBodyBytes),

@@ -158,6 +158,24 @@ struct OutageTests {
         }
     }
 
+    @Test("Invariant 1: a work queue that is full refuses, the spool takes, and all arrives once there is room")
+    func aFullQueue() async throws {
+        try await withGateway(RabbitMQServer.shared(), { _, broker in broker.applyMaximumLength = 20 }) { gateway in
+            let sender = try Sender.trusted.get()
+            let sent = Set((0..<120).map { "u-\($0)" })
+            for uuid in sent { #expect(try await gateway.post(sender.body(uuid)).status == 200) }
+            #expect(gateway.spool.pending > 50)
+            var arrived: Set<String> = []
+            #expect(
+                try await eventually(within: .seconds(60)) {
+                    arrived.formUnion(uuids(try await gateway.takeApplied()))
+                    return gateway.spool.pending == 0 && arrived == sent
+                })
+            #expect(gateway.counter("holdfast_spool_drain_failures_total", ["reason": "refused"]) > 0)
+            try await gateway.inspector.deleteTopology()
+        }
+    }
+
     @Test("Invariant 1: a gateway that starts without its broker takes notifications, and hands them on later")
     func startsWithoutItsBroker() async throws {
         try await RabbitMQServer.withOwn { server in

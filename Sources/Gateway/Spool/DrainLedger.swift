@@ -24,7 +24,15 @@ struct DrainLedger {
     /// The last batch brought records, so there may be more behind them.
     private(set) var hasMore = false
 
-    init(next: UInt64) { self.next = next }
+    /// Confirmations of others, beyond which a refused record stands no chance by waiting its turn.
+    private let passing: UInt64
+
+    /// `passing` should exceed the number of records at hand: when a full queue gives way now and then, the oldest are
+    /// taken first, and nobody is overtaken by so many.
+    init(next: UInt64, passing: UInt64) {
+        self.next = next
+        self.passing = passing
+    }
 
     /// All below are with the broker.
     var cursor: UInt64 { unconfirmed.keys.min() ?? next }
@@ -51,7 +59,8 @@ struct DrainLedger {
         if record.refusals == 0 { record.confirmedBefore = confirmed }
         record.refusals += 1
         unconfirmed[sequence] = record
-        return record.refusals >= Self.patience && confirmed > record.confirmedBefore ? .moveToEnd : .tryAgain
+        return record.refusals >= Self.patience && confirmed - record.confirmedBefore >= passing
+            ? .moveToEnd : .tryAgain
     }
 
     /// It lies at the end of the spool, durably.

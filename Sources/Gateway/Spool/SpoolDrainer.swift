@@ -55,7 +55,7 @@ package actor SpoolDrainer: Service {
 
     private func run() async {
         let arrivals = spool.arrivals()
-        var ledger = DrainLedger(next: spool.cursor)
+        var ledger = DrainLedger(next: spool.cursor, passing: UInt64(8 * window))
         var pause = shortestPause
         while !Task.isCancelled {
             do throws(SpoolError) { try await read(into: &ledger) } catch {
