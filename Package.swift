@@ -94,4 +94,8 @@ if Context.environment["HOLDFAST_BENCHMARKS"] != nil {
         .executableTarget(
             name: "HTTPServerBenchmark", dependencies: ["HTTP", "Runtime"], path: "Benchmarks/HTTPServer",
             swiftSettings: strict))
+    package.targets.append(
+        .executableTarget(
+            name: "AppStoreBenchmark", dependencies: ["AppStore", "Entitlements", "Time"], path: "Benchmarks/AppStore",
+            swiftSettings: strict))
 }

@@ -35,6 +35,7 @@ package enum PayloadKind: String, Sendable, CaseIterable {
                 keys.insert(key)
                 try reader.skip()
             }
+            try reader.finish()
         } catch { return nil }
         if keys.contains("notificationType") || keys.contains("notificationUUID") {
             self = .notification
