@@ -3,7 +3,7 @@ import Entitlements
 import Runtime
 
 /// ## Keys
-/// - `apps.<id>.bundleId` (string, required) and `apps.<id>.appAppleId` (integer): Apple's names for the app.
+/// - `apps.<id>.bundleId` (string, required) and `apps.<id>.appAppleId` (integer, required): Apple's names for the app.
 /// - `apps.<id>.holdBound` (duration): how long a payer is served after the paid period while Apple is silent.
 /// - `apps.<id>.products.<productId>.*`: the product map; it keeps the ids of products no longer sold.
 struct AppSettings: Sendable {
@@ -28,9 +28,9 @@ struct AppSettings: Sendable {
         self.id = id
         identity = AppIdentity(
             bundleID: settings.requiredString("bundleId", "Apple's bundle identifier, such as com.example.app."),
-            appAppleID: settings.optionalInteger(
+            appAppleID: settings.requiredInteger(
                 "appAppleId", in: 1...Int64.max,
-                "Apple's number for the app; production notifications of another app are refused by it."))
+                "Apple's number for the app (App Store Connect: App Information, Apple ID)."))
         policy = EvaluationPolicy(
             holdBound: settings.duration(
                 "holdBound", default: .seconds(86_400), in: .zero ... .seconds(7 * 86_400),

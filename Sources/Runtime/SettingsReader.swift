@@ -113,7 +113,19 @@ package struct SettingsReader: Sendable {
 
     /// A whole number without a default.
     package mutating func optionalInteger(_ key: String, in range: ClosedRange<Int64>, _ help: String) -> Int64? {
-        read(key, .integer, nil, nil, help, range: "\(range.lowerBound)…\(range.upperBound)") { text in
+        integer(key, in: range, help, isRequired: false)
+    }
+
+    /// A whole number that must be given; nil when it was not, which `finish()` reports.
+    package mutating func requiredInteger(_ key: String, in range: ClosedRange<Int64>, _ help: String) -> Int64? {
+        integer(key, in: range, help, isRequired: true)
+    }
+
+    private mutating func integer(
+        _ key: String, in range: ClosedRange<Int64>, _ help: String, isRequired: Bool
+    ) -> Int64? {
+        let rangeText = "\(range.lowerBound)…\(range.upperBound)"
+        return read(key, .integer, nil, nil, help, range: rangeText, isRequired: isRequired) { text in
             guard let value = Int64(text), range.contains(value) else {
                 throw Complaint("must be a whole number from \(range.lowerBound) to \(range.upperBound)")
             }

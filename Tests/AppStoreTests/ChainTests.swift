@@ -1,4 +1,5 @@
 import AppStore
+import TestSupport
 import Testing
 import Time
 
@@ -62,11 +63,11 @@ import Time
 
     @Test func theThirdCertificateIsNeverTrusted() throws {
         let other = try CertificateAuthority(makingAt: now)
-        #expect(try verdict(change: { [$0[0], $0[1], other.rootDER] }) == nil)
+        check(try verdict(change: { [$0[0], $0[1], other.rootDER] }) == nil)
         // A whole chain of somebody else's, root included, is worth nothing.
         let jws = Array(try other.sign(Array(Forge.transaction().utf8)).utf8)
         let verifier = try forge.verifier()
-        #expect(
+        check(
             failure { _ = try verifier.verify(jws[...], as: TransactionPayload.self, now: now) }?.code == .notTrusted)
         #expect(verifier.cachedChainCount == 0)
     }
@@ -118,14 +119,14 @@ import Time
     }
 
     @Test func onlyThreeCertificatesMakeAChain() throws {
-        #expect(try verdict(change: { Array($0.prefix(2)) }) == .chainLength)
-        #expect(try verdict(change: { $0 + [$0[2]] }) == .chainLength)
-        #expect(try verdict(change: { [$0[0]] }) == .chainLength)
+        check(try verdict(change: { Array($0.prefix(2)) }) == .chainLength)
+        check(try verdict(change: { $0 + [$0[2]] }) == .chainLength)
+        check(try verdict(change: { [$0[0]] }) == .chainLength)
     }
 
     @Test func theOrderOfCertificatesMatters() throws {
-        #expect(try verdict(change: { [$0[1], $0[0], $0[2]] }) != nil)
-        #expect(try verdict(change: { [$0[0], $0[2], $0[1]] }) != nil)
+        check(try verdict(change: { [$0[1], $0[0], $0[2]] }) != nil)
+        check(try verdict(change: { [$0[0], $0[2], $0[1]] }) != nil)
     }
 
     @Test(arguments: 0..<3)
@@ -137,10 +138,10 @@ import Time
                 return chain
             })
         }
-        #expect(try changing { $0 + [0] } == .certificate)
-        #expect(try changing { Array($0.dropLast()) } == .certificate)
-        #expect(try changing { _ in [] } == .certificate)
-        #expect(try changing { _ in DER.sequence() } == .certificate)
+        check(try changing { $0 + [0] } == .certificate)
+        check(try changing { Array($0.dropLast()) } == .certificate)
+        check(try changing { _ in [] } == .certificate)
+        check(try changing { _ in DER.sequence() } == .certificate)
     }
 
     @Test func aCertificateThatSaysTheSameThingTwiceIsRefused() throws {

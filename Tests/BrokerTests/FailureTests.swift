@@ -99,7 +99,7 @@ struct FailureTests {
             let clock = ContinuousClock()
             let begun = clock.now
             let errors = await publisher.publish((0..<20).map { BrokerMessage("\($0)") }, to: settings.names.intake)
-            #expect(errors.allSatisfy { $0?.code == .timedOut })
+            check(errors.allSatisfy { $0?.code == .timedOut })
             #expect(clock.now - begun >= settings.confirmTimeout)
             #expect(clock.now - begun < settings.confirmTimeout + settings.writeTimeout + .seconds(10))
             #expect(!publisher.isHealthy)
@@ -118,7 +118,7 @@ struct FailureTests {
             let errors = await publisher.publish(
                 (0..<150).map { _ in BrokerMessage(body: body) }, to: settings.names.intake)
             // Held up in a write or not, none was confirmed and all came back.
-            #expect(errors.allSatisfy { $0?.code == .timedOut || $0?.code == .unreachable })
+            check(errors.allSatisfy { $0?.code == .timedOut || $0?.code == .unreachable })
             #expect(!publisher.isHealthy)
             try await server.resume()
             try await Self.insist(publisher, "after", settings)
@@ -177,7 +177,8 @@ struct FailureTests {
                 return .acknowledge
             }
             let errors = await publisher.publish((0..<30).map { BrokerMessage("\($0)") }, to: settings.names.intake)
-            try #require(errors.allSatisfy { $0 == nil })
+            let isPublished = errors.allSatisfy { $0 == nil }
+            try #require(isPublished)
             try await subscription.start()
             let isFull = try await eventually { gate.inside == 10 }
             #expect(isFull)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Broker
@@ -87,7 +88,7 @@ extension ConnectionEvent? {
 struct BackoffTests {
     @Test func waitsDoubleUpToTheMaximumAndStartOver() {
         var backoff = Backoff(minimum: .milliseconds(100), maximum: .milliseconds(500))
-        #expect((0..<4).map { _ in backoff.delay(chance: 1) } == [100, 200, 400, 500].map { .milliseconds($0) })
+        check((0..<4).map { _ in backoff.delay(chance: 1) } == [100, 200, 400, 500].map { .milliseconds($0) })
         #expect(backoff.delay(chance: 0) == .milliseconds(250))
         backoff.reset()
         #expect(backoff.delay(chance: 1) == .milliseconds(100))
@@ -96,8 +97,8 @@ struct BackoffTests {
 
 struct RetryLevelTests {
     @Test func waitsGrowWithEachAttemptAndTheLastIsForEver() {
-        #expect(RetryLevel.allCases.map(\.delay) == [1, 5, 30, 300, 1800].map { .seconds($0) })
-        #expect(
+        check(RetryLevel.allCases.map(\.delay) == [1, 5, 30, 300, 1800].map { .seconds($0) })
+        check(
             [0, 1, 2, 5, 6, 999].map { RetryLevel.after(attempts: $0).name } == ["1s", "1s", "5s", "30m", "30m", "30m"])
     }
 }

@@ -49,7 +49,7 @@ struct PublisherTests {
             let bodies = (0..<600).map { "\($0)" }
             let errors = await publisher.publish(bodies.map { BrokerMessage($0) }, to: settings.names.intake)
             #expect(errors.count == 600)
-            #expect(errors.allSatisfy { $0 == nil })
+            check(errors.allSatisfy { $0 == nil })
             let applied = try await inspector.take(settings.names.apply, limit: 600)
             #expect(applied.map(\.message.text) == bodies)
             let kept = try await inspector.readLedger(limit: 600)
@@ -106,7 +106,7 @@ struct PublisherTests {
             #expect(code == .nacked)
             #expect(confirmed >= 3)
             let kept = Set(try await inspector.take(names.quarantine, limit: 1000).map(\.message.text))
-            #expect(kept.isSuperset(of: (0..<confirmed).map { "\($0)" }))
+            check(kept.isSuperset(of: (0..<confirmed).map { "\($0)" }))
         }
     }
 
@@ -118,7 +118,7 @@ struct PublisherTests {
             }
             #expect(error?.code == .unreachable)
             #expect(error?.detail.contains("404 NOT_FOUND - no exchange '\(settings.prefix).nowhere'") == true)
-            #expect(try await eventually { publisher.isHealthy })
+            check(try await eventually { publisher.isHealthy })
             try await publisher.publish(BrokerMessage("y"), to: settings.names.intake)
         }
     }
@@ -130,8 +130,8 @@ struct PublisherTests {
         }) { publisher, settings, _ in
             let errors = await publisher.publish(
                 (0..<10).map { BrokerMessage("\($0)") }, to: settings.names.intake)
-            #expect(errors.prefix(4).allSatisfy { $0 == nil })
-            #expect(errors.suffix(6).allSatisfy { $0?.code == .overloaded })
+            check(errors.prefix(4).allSatisfy { $0 == nil })
+            check(errors.suffix(6).allSatisfy { $0?.code == .overloaded })
         }
     }
 
@@ -144,7 +144,7 @@ struct PublisherTests {
             let errors = await publisher.publish(
                 [600, 300, 200, 100].map { BrokerMessage(body: Array(repeating: 1, count: $0)) },
                 to: settings.names.intake)
-            #expect(errors.map { $0?.code } == [nil, nil, .overloaded, nil])
+            check(errors.map { $0?.code } == [nil, nil, .overloaded, nil])
         }
     }
 
@@ -177,7 +177,7 @@ struct PublisherTests {
             let hasBegun = try await eventually { try await inspector.messageCount(of: settings.names.apply) > 0 }
             #expect(hasBegun)
             await publisher.drain()
-            #expect(await errors.allSatisfy { $0 == nil })
+            check(await errors.allSatisfy { $0 == nil })
             #expect(!publisher.isHealthy)
             let code = await errorCode { () throws(BrokerError) in
                 try await publisher.publish(BrokerMessage("late"), to: settings.names.intake)
@@ -201,7 +201,7 @@ struct PublisherTests {
         let publisher = try BrokerPublisher(settings: settings, metrics: Metrics(), log: .discarding)
         try await publisher.start()
         #expect(!publisher.isHealthy)
-        #expect(
+        check(
             await errorCode { () throws(BrokerError) in
                 try await publisher.publish(BrokerMessage("x"), to: "anywhere")
             } == .unreachable)

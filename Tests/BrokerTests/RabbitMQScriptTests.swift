@@ -54,7 +54,7 @@ struct RabbitMQScriptTests {
         }
         #expect(lines.contains("COOKIE 400"))
         #expect(lines.contains("REMOVED"))
-        #expect(!lines.contains { $0.hasPrefix("LEFT") }, "\(result.output)")
+        check(!lines.contains { $0.hasPrefix("LEFT") }, "\(result.output)")
         #expect(lines.last == "END")
     }
 

@@ -10,7 +10,7 @@ struct TopologyTests {
     @Test func theTableIsAsDocumented() {
         let settings = BrokerSettings()
         let topology = Topology(settings)
-        #expect(
+        check(
             topology.exchanges.map { "\($0.name) \($0.kind)" } == ["holdfast.intake fanout", "holdfast.events topic"])
         #expect(
             topology.queues.map(\.name) == [

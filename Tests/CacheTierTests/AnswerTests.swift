@@ -2,6 +2,7 @@ import Entitlements
 import JSON
 import Redis
 import Runtime
+import TestSupport
 import Testing
 import Time
 
@@ -20,7 +21,7 @@ import Time
         let app = TestApp()
         let record = folded([app.period("1"), app.renewal(signed: 1)], app.lineage())
         let text = String(decoding: answer(.a, [record]).json(serverTime: day(2)), as: UTF8.self)
-        #expect(
+        check(
             text == """
                 {"app":"demo","customer":"an\\"na","environment":"production","serverTime":"2025-06-17T15:06:40.000Z",\
                 "revision":7,"service":{"level":"A","source":"memory","asOf":"2025-06-16T15:06:40.000Z",\

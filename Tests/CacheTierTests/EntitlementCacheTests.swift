@@ -14,7 +14,7 @@ import Time
         try await withRedis(server) { redis in
             let change = try await LineageStore(redis: redis).apply(app.period())
             try await withCache(server, app) { cache in
-                #expect(try await eventually { cache.isLive })
+                check(try await eventually { cache.isLive })
                 #expect(cache.answer(for: app.key(anna), at: day(1)) == nil)
                 let first = try await cache.load(app.key(anna), at: day(1))
                 #expect(first.source == .redis)
@@ -33,7 +33,7 @@ import Time
     @Test func aCustomerNobodyKnowsHasAnEmptyAnswerUntilTheFeedTellsOtherwise() async throws {
         let (app, server) = (TestApp(), try await RedisServer.shared())
         try await withCache(server, app) { cache in
-            #expect(try await eventually { cache.isLive })
+            check(try await eventually { cache.isLive })
             let nothing = try await cache.load(app.key(anna), at: day(1))
             #expect(nothing.revision == 0)
             #expect(nothing.evaluation.entitlements.isEmpty)
@@ -41,7 +41,7 @@ import Time
             try await withRedis(server) { redis in
                 _ = try await LineageStore(redis: redis).apply(app.period())
             }
-            #expect(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.revision == 1 })
+            check(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.revision == 1 })
         }
     }
 
@@ -52,7 +52,7 @@ import Time
             _ = try await store.apply(app.period(to: 30))
             _ = try await store.apply(app.renewal(signed: 2, on: false))
             try await withCache(server, app, clock: clock) { cache in
-                #expect(try await eventually { cache.isLive })
+                check(try await eventually { cache.isLive })
                 let end = day(30)
                 for (instant, active) in [
                     (day(3), true), (Timestamp(milliseconds: end.milliseconds - 1), true), (end, false),
@@ -91,11 +91,11 @@ import Time
             let store = LineageStore(redis: redis)
             _ = try await store.apply(app.period("1", token: anna))
             try await withCache(server, app) { cache in
-                #expect(try await eventually { cache.isLive })
+                check(try await eventually { cache.isLive })
                 for customer in [anna, ben] { _ = try await cache.load(app.key(customer), at: day(1)) }
                 // A move takes it from one customer and gives it to another.
                 _ = try await store.apply(app.period("2", from: 30, to: 60, product: "pro", token: ben))
-                #expect(
+                check(
                     try await eventually {
                         cache.answer(for: app.key(ben), at: day(31))?.evaluation.entitlements.count == 2
                             && cache.answer(for: app.key(anna), at: day(31))?.evaluation.entitlements.isEmpty == true
@@ -109,7 +109,7 @@ import Time
         try await RedisServer.withOwn { server in
             let metrics = Metrics()
             try await withCache(server, app, metrics: metrics) { cache in
-                #expect(try await eventually { cache.isLive })
+                check(try await eventually { cache.isLive })
                 try server.pause()
                 try await withThrowingTaskGroup(of: UInt64.self) { group in
                     for _ in 0..<100 { group.addTask { try await cache.load(app.key(anna), at: day(1)).revision } }
@@ -132,11 +132,11 @@ import Time
                     ($0.liveFor, $0.staleBound) = (.milliseconds(400), .seconds(4))
                 }
                 try await withCache(server, app, clock: clock, adjust) { cache in
-                    #expect(try await eventually { cache.isLive })
+                    check(try await eventually { cache.isLive })
                     _ = try await cache.load(app.key(anna), at: day(1))
                     try await server.kill()
                     func level() -> ServiceLevel? { cache.answer(for: app.key(anna), at: day(1))?.level }
-                    #expect(try await eventually { level() == .a })
+                    check(try await eventually { level() == .a })
                     let old = try #require(cache.answer(for: app.key(anna), at: day(1)))
                     #expect(old.evaluation.entitlements.map(\.active) == [true])
                     #expect(old.reason == .storeSilent)
@@ -147,13 +147,13 @@ import Time
                         Issue.record("an answer was invented")
                         return
                     }
-                    #expect(try await eventually { level() == .b })
+                    check(try await eventually { level() == .b })
                     #expect(cache.answer(for: app.key(anna), at: day(1))?.reason == .storeSilentTooLong)
 
                     try await server.start()
                     #expect(await redis.waitUntilConnected(within: .seconds(20)))
                     let change = try await store.apply(app.period("2", from: 30, to: 60, token: anna))
-                    #expect(
+                    check(
                         try await eventually {
                             let answer = cache.answer(for: app.key(anna), at: day(1))
                             return answer?.level == .s && answer?.revision == change.revision
@@ -175,7 +175,7 @@ import Time
                 ($0.commandTimeout, $0.connectTimeout) = (.seconds(1), .seconds(1))
             }
             try await withCache(server, app, redis: hurry, { $0.liveFor = .milliseconds(300) }) { cache in
-                #expect(try await eventually { cache.isLive })
+                check(try await eventually { cache.isLive })
                 _ = try await cache.load(app.key(anna), at: day(1))
                 try server.pause()
                 guard case .storeUnreachable = await readFailure(cache, app.key(ben)) else {
@@ -183,11 +183,11 @@ import Time
                     return
                 }
                 // Once the hang is noticed, memory answers without waiting for anybody.
-                #expect(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.level == .a })
+                check(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.level == .a })
                 let answer = try #require(cache.answer(for: app.key(anna), at: day(1)))
                 #expect(answer.evaluation.entitlements.map(\.active) == [true])
                 try server.resume()
-                #expect(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.level == .s })
+                check(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.level == .s })
             }
         }
     }
@@ -207,13 +207,13 @@ import Time
         try await RedisServer.withOwn { server in
             let metrics = Metrics()
             try await withCache(server, app, metrics: metrics) { cache in
-                #expect(try await eventually { cache.isLive })
+                check(try await eventually { cache.isLive })
                 _ = try await cache.load(app.key(anna), at: day(1))
                 try await withoutTheCache(server) { redis in
                     _ = try await LineageStore(redis: redis).apply(app.period())
                     #expect(cache.answer(for: app.key(anna), at: day(1))?.revision == 0)
                 }
-                #expect(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.revision == 1 })
+                check(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.revision == 1 })
                 #expect(metrics.exposition().contains("holdfast_feed_resets_total 0"))
             }
         }
@@ -224,7 +224,7 @@ import Time
         try await RedisServer.withOwn { server in
             let metrics = Metrics()
             try await withCache(server, app, metrics: metrics) { cache in
-                #expect(try await eventually { cache.isLive })
+                check(try await eventually { cache.isLive })
                 try await withRedis(server) { redis in
                     // The stream of this customer must hold something, or nothing can be missing from it.
                     _ = try await LineageStore(redis: redis).apply(app.period("0", token: anna))
@@ -236,9 +236,9 @@ import Time
                         "XTRIM", .text(StorageLayoutForTests.changeStream(app.key(anna))), "MAXLEN", 0,
                     ])
                 }
-                #expect(try await eventually { metrics.exposition().contains("holdfast_feed_resets_total 1") })
+                check(try await eventually { metrics.exposition().contains("holdfast_feed_resets_total 1") })
                 #expect(try await cache.load(app.key(anna), at: day(1)).revision == 2)
-                #expect(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.level == .s })
+                check(try await eventually { cache.answer(for: app.key(anna), at: day(1))?.level == .s })
             }
         }
     }
@@ -252,14 +252,14 @@ import Time
                 let facts = [app.period("1", token: anna), app.period("2", from: 30, to: 60, token: anna)]
                 for fact in facts { _ = try await store.apply(fact) }
                 try await withCache(server, app) { cache in
-                    #expect(try await eventually { cache.isLive })
+                    check(try await eventually { cache.isLive })
                     _ = try await cache.load(app.key(anna), at: day(31))
                     try await server.stop()
                     try await server.loseData()
                     try await server.start()
                     #expect(await redis.waitUntilConnected(within: .seconds(20)))
                     // Once the cache knows that the store is another one, everything it says is with reserve.
-                    #expect(
+                    check(
                         try await eventually {
                             try await cache.load(app.key(ben), at: day(31)).reason == .storeReplaced
                         })
@@ -286,7 +286,7 @@ import Time
     @Test func theWorseOfStoreAndAppleIsTheLevel() async throws {
         let (app, server) = (TestApp(), try await RedisServer.shared())
         try await withCache(server, app) { cache in
-            #expect(try await eventually { cache.isLive })
+            check(try await eventually { cache.isLive })
             cache.report(.degraded, for: app.id, .production)
             let degraded = try await cache.load(app.key(anna), at: day(1))
             #expect(degraded.level == .a)
@@ -321,7 +321,7 @@ import Time
         try await withRedis(server) { redis in
             // So small that customers come and go.
             try await withCache(server, app, { $0.memoryBytes = 64 * 5000 }) { cache in
-                #expect(try await eventually { cache.isLive })
+                check(try await eventually { cache.isLive })
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for writer in 0..<3 {
                         group.addTask {
@@ -350,7 +350,7 @@ import Time
                 for customer in customers {
                     let key = StorageLayoutForTests.holder(app.key(customer))
                     let stored = try await redis.send(["HGET", .text(key), "rev"]).string ?? "0"
-                    #expect(
+                    check(
                         try await eventually {
                             "\(try await cache.load(app.key(customer), at: day(1)).revision)" == stored
                         })

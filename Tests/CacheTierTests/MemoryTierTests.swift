@@ -1,5 +1,6 @@
 import Entitlements
 import Runtime
+import TestSupport
 import Testing
 
 @testable import CacheTier
@@ -108,7 +109,7 @@ enum StorageLayoutForTests {
             }
             let held = (0..<40).filter { cache.peek($0) != nil }
             #expect(cache.count == held.count)
-            #expect(cache.cost == held.reduce(0) { $0 + (costs[$1] ?? 0) })
+            check(cache.cost == held.reduce(0) { $0 + (costs[$1] ?? 0) })
             #expect(cache.cost <= 100)
         }
     }
@@ -122,7 +123,7 @@ enum StorageLayoutForTests {
             // They come back while the scan goes on.
             for regular in 0..<50 { _ = cache.value(for: regular) }
         }
-        #expect((0..<50).allSatisfy { cache.peek($0) != nil })
+        check((0..<50).allSatisfy { cache.peek($0) != nil })
         #expect(cache.count == 100)
     }
 }

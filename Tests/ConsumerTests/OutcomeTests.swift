@@ -4,6 +4,7 @@ import Entitlements
 import JSON
 import Redis
 import Runtime
+import TestSupport
 import Testing
 import Time
 
@@ -200,7 +201,7 @@ import Time
         _ = await handler.handle(.of(try Forge.notification(lineage: "100")))
         _ = await handler.handle(.of(Array("{}".utf8)))
         #expect(lines.all.count == 2)
-        #expect(lines.all.allSatisfy { $0["correlation"]?.string == "c-1" })
-        #expect(lines.all.map { $0["event"]?.string } == ["applied", "quarantined"])
+        check(lines.all.allSatisfy { $0["correlation"]?.string == "c-1" })
+        check(lines.all.map { $0["event"]?.string } == ["applied", "quarantined"])
     }
 }

@@ -59,13 +59,13 @@ import Time
         let first = try #require(stage.subscriptions.first)
         stage.setReady(false)
         #expect(await first.handler(.of(try Forge.notification(lineage: "1"))) == .acknowledge)
-        #expect(try await eventually { first.isDrained })
+        check(try await eventually { first.isDrained })
         // It looks again and again, and does not begin while the store is away.
         let looks = stage.looks
-        #expect(try await eventually { stage.looks > looks + 3 })
+        check(try await eventually { stage.looks > looks + 3 })
         #expect(stage.subscriptions.count == 1)
         stage.setReady(true)
-        #expect(try await eventually { stage.subscriptions.count == 2 })
+        check(try await eventually { stage.subscriptions.count == 2 })
         await consumer.drain()
         #expect(stage.subscriptions.last?.isDrained == true)
     }
@@ -89,7 +89,7 @@ import Time
         try await consumer.start()
         #expect(stage.subscriptions.isEmpty)
         stage.setReady(true)
-        #expect(try await eventually { stage.subscriptions.count == 1 })
+        check(try await eventually { stage.subscriptions.count == 1 })
         await consumer.drain()
     }
 

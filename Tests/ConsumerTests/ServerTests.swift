@@ -13,7 +13,7 @@ import Testing
             let consumer = try stage.consumer()
             try await consumer.start()
             try await stage.sendLineages(20, copies: 3)
-            #expect(try await eventually { stage.count("applied") + stage.count("unchanged") >= 60 })
+            check(try await eventually { stage.count("applied") + stage.count("unchanged") >= 60 })
             await consumer.drain()
             #expect(stage.count("applied") == 20)
             #expect(stage.count("unchanged") == 40)
@@ -33,12 +33,12 @@ import Testing
                 let consumer = try stage.consumer()
                 try await stage.sendLineages(300)
                 try await consumer.start()
-                #expect(try await eventually { stage.count("applied") >= 40 })
+                check(try await eventually { stage.count("applied") >= 40 })
                 switch outage {
                 case .killed: try await server.kill()
                 case .paused: try server.pause()
                 }
-                #expect(try await eventually { stage.isResting })
+                check(try await eventually { stage.isResting })
                 #expect(stage.count("applied") < 300)
                 // Only what was in hand took the way through the retry levels.
                 #expect(stage.count("retry") + stage.count("requeued") <= 2 * UInt64(stage.broker.prefetch))
@@ -47,7 +47,7 @@ import Testing
                 case .paused: try server.resume()
                 }
                 // What was written when the connection broke is known already at the second try.
-                #expect(
+                check(
                     try await eventually(within: .seconds(60)) {
                         stage.count("applied") + stage.count("unchanged") >= 300
                     })
@@ -66,10 +66,10 @@ import Testing
                 let consumer = try stage.consumer()
                 try await stage.sendLineages(300)
                 try await consumer.start()
-                #expect(try await eventually { stage.count("applied") >= 40 })
+                check(try await eventually { stage.count("applied") >= 40 })
                 try await server.kill()
                 try await server.start()
-                #expect(try await eventually(within: .seconds(60)) { try await stage.applied(300) == 300 })
+                check(try await eventually(within: .seconds(60)) { try await stage.applied(300) == 300 })
                 await consumer.drain()
                 #expect(try await stage.waiting() == 0)
             }
@@ -87,21 +87,21 @@ import Testing
             try await stage.send(try Forge.notification(lineage: "1", bundle: "com.example.other"))
             let consumer = try stage.consumer()
             try await consumer.start()
-            #expect(try await eventually { stage.count("quarantined") >= 3 })
+            check(try await eventually { stage.count("quarantined") >= 3 })
             await consumer.drain()
             let listed = try await quarantine.list()
             #expect(Set(listed.map(\.reason.code)) == ["malformed", "unknownApp", "wrongApp"])
-            #expect(listed.first { $0.reason.code == "unknownApp" }?.app == late)
-            #expect(try await eventually { try await quarantine.count() == 3 })
+            check(listed.first { $0.reason.code == "unknownApp" }?.app == late)
+            check(try await eventually { try await quarantine.count() == 3 })
 
             // The app has come into the settings meanwhile.
             let report = try await quarantine.retry { $0.reason.code == "unknownApp" }
             #expect(report == QuarantineQueue.Report(returned: 1, kept: 2))
             let next = try stage.consumer(apps: [stage.app, late])
             try await next.start()
-            #expect(try await eventually { stage.count("applied") >= 1 })
+            check(try await eventually { stage.count("applied") >= 1 })
             await next.drain()
-            #expect(try await eventually { try await quarantine.count() == 2 })
+            check(try await eventually { try await quarantine.count() == 2 })
             let left = try await quarantine.list()
             #expect(Set(left.map(\.reason.code)) == ["malformed", "wrongApp"])
             #expect(try await stage.waiting() == 0)
@@ -127,14 +127,14 @@ import Testing
             let consumer = try stage.consumer(store: store, log: Log(part: "test", sink: lines.sink))
             try await stage.sendLineages(20)
             try await consumer.start()
-            #expect(try await eventually { store.held == 8 })
+            check(try await eventually { store.held == 8 })
             let isDrained = Mutex(false)
             let drain = Task {
                 await consumer.drain()
                 isDrained.withLock { $0 = true }
             }
-            #expect(try await eventually { lines.all.contains { $0["event"]?.string == "intake ends" } })
-            #expect(!isDrained.withLock { $0 })
+            check(try await eventually { lines.all.contains { $0["event"]?.string == "intake ends" } })
+            check(!isDrained.withLock { $0 })
             store.open()
             await drain.value
             let applied = Int(stage.count("applied"))
@@ -142,7 +142,7 @@ import Testing
             #expect(try await stage.waiting() == 20 - applied)
             // Nothing of it was in anybody's hand.
             let left = try await stage.inspector.peek(stage.broker.names.apply, limit: 20)
-            #expect(left.allSatisfy { $0.deliveryCount == 0 })
+            check(left.allSatisfy { $0.deliveryCount == 0 })
         }
     }
 }

@@ -194,7 +194,7 @@ struct IntakeTests {
         }
         #expect(await receive(intake).status == 200)
         #expect(broker.stored.count == 1)
-        #expect(broker.state.withLock { $0.attempts } == 2)
+        check(broker.state.withLock { $0.attempts } == 2)
         #expect(spool.stored.count == 2)
     }
 
@@ -265,6 +265,6 @@ struct IntakeTests {
                 body: [UInt8](repeating: 65, count: 10_000))
         }
         #expect(samples.samples.map(\.reason) == ["2", "3", "4"])
-        #expect(samples.samples.allSatisfy { $0.beginning.utf8.count == 512 && $0.size == 10_000 })
+        check(samples.samples.allSatisfy { $0.beginning.utf8.count == 512 && $0.size == 10_000 })
     }
 }

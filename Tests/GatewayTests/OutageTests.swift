@@ -71,20 +71,20 @@ struct OutageTests {
             try await withGateway(server) { gateway in
                 let burst = Burst()
                 async let running: Void = burst.run(gateway)
-                #expect(try await eventually { burst.acknowledged.count > 150 })
+                check(try await eventually { burst.acknowledged.count > 150 })
                 try await server.kill()
                 let before = burst.acknowledged.count
-                #expect(try await eventually { burst.acknowledged.count > before + 300 })
+                check(try await eventually { burst.acknowledged.count > before + 300 })
                 #expect(gateway.spool.pending > 0)
                 let ready = try JSONValue.parse(try await gateway.operations("/readyz").body)
                 #expect(ready["ready"]?.bool == true && ready["broker"]?.bool == false)
                 try await server.start()
                 // Intake goes on while the spool drains.
-                #expect(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
+                check(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
                 burst.stop()
                 try await running
                 #expect(burst.others.isEmpty)
-                #expect(try await eventually { gateway.spool.pending == 0 })
+                check(try await eventually { gateway.spool.pending == 0 })
                 let arrived = uuids(try await gateway.takeApplied())
                 #expect(burst.acknowledged.subtracting(arrived).isEmpty)
                 #expect(burst.acknowledged.count > 450)
@@ -104,23 +104,23 @@ struct OutageTests {
             ) { gateway in
                 let burst = Burst()
                 async let running: Void = burst.run(gateway, sides: 8)
-                #expect(try await eventually { burst.acknowledged.count > 100 })
+                check(try await eventually { burst.acknowledged.count > 100 })
                 try await server.pause()
                 var before = burst.acknowledged.count
-                #expect(try await eventually { burst.acknowledged.count > before + 200 })
+                check(try await eventually { burst.acknowledged.count > before + 200 })
                 #expect(gateway.spool.pending > 0)
                 try await server.resume()
-                #expect(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
+                check(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
 
                 try await server.raiseMemoryAlarm()
                 before = burst.acknowledged.count
-                #expect(try await eventually { burst.acknowledged.count > before + 200 && gateway.spool.pending > 0 })
+                check(try await eventually { burst.acknowledged.count > before + 200 && gateway.spool.pending > 0 })
                 try await server.clearMemoryAlarm()
-                #expect(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
+                check(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
                 burst.stop()
                 try await running
                 #expect(burst.others.isEmpty)
-                #expect(try await eventually { gateway.spool.pending == 0 })
+                check(try await eventually { gateway.spool.pending == 0 })
                 let arrived = uuids(try await gateway.takeApplied())
                 #expect(burst.acknowledged.subtracting(arrived).isEmpty)
             }
@@ -148,7 +148,7 @@ struct OutageTests {
                 #expect(acknowledged.count > 20)
                 #expect(try await gateway.operations("/readyz").status == 503)
                 try await server.start()
-                #expect(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
+                check(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
                 #expect(try await gateway.post(sender.body("u-last")).status == 200)
                 let arrived = uuids(try await gateway.takeApplied())
                 #expect(acknowledged.subtracting(arrived).isEmpty)
@@ -166,7 +166,7 @@ struct OutageTests {
             for uuid in sent { #expect(try await gateway.post(sender.body(uuid)).status == 200) }
             #expect(gateway.spool.pending > 50)
             var arrived: Set<String> = []
-            #expect(
+            check(
                 try await eventually(within: .seconds(60)) {
                     arrived.formUnion(uuids(try await gateway.takeApplied()))
                     return gateway.spool.pending == 0 && arrived == sent
@@ -185,10 +185,10 @@ struct OutageTests {
                 for number in 0..<5 { #expect(try await gateway.post(sender.body("u-\(number)")).status == 200) }
                 #expect(gateway.spool.pending == 5)
                 try await server.start()
-                #expect(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
+                check(try await eventually(within: .seconds(60)) { gateway.spool.pending == 0 })
                 let deliveries = try await gateway.takeApplied()
                 #expect(deliveries.compactMap(\.message.messageID) == ["u-0", "u-1", "u-2", "u-3", "u-4"])
-                #expect(deliveries.allSatisfy { $0.message.headers["spooled"] == "true" })
+                check(deliveries.allSatisfy { $0.message.headers["spooled"] == "true" })
             }
         }
     }

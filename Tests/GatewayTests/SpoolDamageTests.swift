@@ -73,7 +73,7 @@ struct SpoolDamageTests {
 
             let again = try await fixture.open()
             let entries = try await again.readAll()
-            #expect(numbers(entries) == (0..<10).filter { $0 != victim }, "byte \(place)")
+            check(numbers(entries) == (0..<10).filter { $0 != victim }, "byte \(place)")
             #expect(fixture.counter("holdfast_spool_damaged_total") == 1)
             let name = segment.split(separator: "/").last ?? ""
             let copy = try fixture.bytes(of: "\(fixture.settings.folder)/damaged/\(name)-\(start)")
@@ -132,7 +132,7 @@ struct SpoolDamageTests {
         try fixture.overwrite(first, at: last, with: [1])
         let again = try await fixture.open()
         let lost = try starts(fixture, first).count
-        #expect(numbers(try await again.readAll()) == (0..<150).filter { $0 != lost })
+        check(numbers(try await again.readAll()) == (0..<150).filter { $0 != lost })
         #expect(fixture.counter("holdfast_spool_damaged_total") == 1)
         await again.drain()
     }
@@ -172,12 +172,12 @@ struct SpoolDamageTests {
         calls.withLock { $0 = [] }
         let error = await #expect(throws: SpoolError.self) { try await spool.append(.numbered(3)) }
         #expect(error?.reason == "disk")
-        #expect(calls.withLock { $0 } == [.write, .synchronize])
+        check(calls.withLock { $0 } == [.write, .synchronize])
         failing.withLock { $0 = false }
         calls.withLock { $0 = [] }
         let sequence = try await spool.append(.numbered(4))
         // A new file, not the same pages again.
-        #expect(calls.withLock { $0 } == [.allocate, .write, .synchronize])
+        check(calls.withLock { $0 } == [.allocate, .write, .synchronize])
         #expect(sequence == 5)
         #expect(try fixture.segments().count == before.count + 1)
         #expect(numbers(try await spool.readAll()) == [0, 1, 2, 4])

@@ -60,7 +60,7 @@ struct SpoolDrainerTests {
         let sink = FakeSink()
         let drainer = drainer(fixture, spool, sink)
         try await drainer.start()
-        #expect(try await eventually { spool.pending == 0 })
+        check(try await eventually { spool.pending == 0 })
         #expect(sink.numbers == Array(0..<500))
         #expect(sink.stored[7].messageID == "id-7")
         #expect(sink.stored[7].destination == .quarantine)
@@ -69,7 +69,7 @@ struct SpoolDrainerTests {
         #expect(try fixture.segments().count == 1)
         // What comes later wakes it.
         try await spool.append(numbered: 500..<501)
-        #expect(try await eventually { sink.numbers.last == 500 && spool.pending == 0 })
+        check(try await eventually { sink.numbers.last == 500 && spool.pending == 0 })
         await drainer.drain()
         await spool.drain()
     }
@@ -83,14 +83,14 @@ struct SpoolDrainerTests {
         sink.set { $0.isAvailable = false }
         let drainer = drainer(fixture, spool, sink)
         try await drainer.start()
-        #expect(try await eventually { sink.state.withLock { $0.attempts } > 50 })
+        check(try await eventually { sink.state.withLock { $0.attempts } > 50 })
         #expect(spool.cursor == 1)
         sink.set { $0.isHealthy = false }
         sink.set { $0.isAvailable = true }
         // The spool still takes what comes in while it waits.
         try await spool.append(numbered: 100..<120)
         sink.set { $0.isHealthy = true }
-        #expect(try await eventually { spool.pending == 0 })
+        check(try await eventually { spool.pending == 0 })
         #expect(Set(sink.numbers) == Set(0..<120))
         await drainer.drain()
         await spool.drain()
@@ -108,7 +108,7 @@ struct SpoolDrainerTests {
             let spool = try await fixture.open()
             let drainer = drainer(fixture, spool, sink)
             try await drainer.start()
-            #expect(try await eventually { sink.stored.count == round * 40 })
+            check(try await eventually { sink.stored.count == round * 40 })
             await drainer.drain()
             await spool.drain()
         }
@@ -117,7 +117,7 @@ struct SpoolDrainerTests {
         sink.set { $0.limit = .max }
         let last = drainer(fixture, spool, sink)
         try await last.start()
-        #expect(try await eventually { spool.pending == 0 })
+        check(try await eventually { spool.pending == 0 })
         #expect(Set(sink.numbers) == Set(0..<400))
         await last.drain()
         await spool.drain()
@@ -132,19 +132,19 @@ struct SpoolDrainerTests {
         try await spool.append(numbered: 0..<50)
         let drainer = drainer(fixture, spool, sink)
         try await drainer.start()
-        #expect(try await eventually { sink.stored.count == 49 })
+        check(try await eventually { sink.stored.count == 49 })
         #expect(spool.cursor <= 4)
         #expect(fixture.metrics.gauge("holdfast_spool_refused_records", "").value == 1)
         // Others come, it has been patient, and moves behind them.
-        #expect(
+        check(
             try await eventually {
                 try await spool.append(numbered: 100..<101)
                 return fixture.counter("holdfast_spool_moved_total") > 0
             })
-        #expect(try await eventually { spool.cursor > 50 })
+        check(try await eventually { spool.cursor > 50 })
         #expect(spool.pending > 0)
         sink.set { $0.refused = [] }
-        #expect(try await eventually { spool.pending == 0 })
+        check(try await eventually { spool.pending == 0 })
         #expect(sink.numbers.contains(3))
         await drainer.drain()
         await spool.drain()

@@ -185,7 +185,7 @@ struct SpoolTests {
         let later = await #expect(throws: SpoolError.self) { try await spool.append(.numbered(6)) }
         #expect(later?.reason == "stalled")
         gate.open()
-        #expect(
+        check(
             try await eventually {
                 do throws(SpoolError) {
                     try await spool.append(.numbered(7))

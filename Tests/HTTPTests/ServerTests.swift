@@ -34,7 +34,7 @@ import Testing
                 return try client.receiveAll()
             }
             let bodies = answer.split(separator: "\r\n\r\n").dropFirst().map { $0.prefix { $0 != " " } }
-            #expect(bodies == (paths + ["/z"]).map { $0[...] })
+            check(bodies == (paths + ["/z"]).map { $0[...] })
         }
     }
 

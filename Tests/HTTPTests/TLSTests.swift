@@ -67,7 +67,7 @@ import Testing
             let request =
                 "GET /later HTTP/1.1\\r\\nHost: x\\r\\n\\r\\nGET /large HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" + Self.get
             let answer = try await Self.talk(to: server.port, request, "-quiet")
-            #expect(answer.utf8.count(where: { $0 == UInt8(ascii: "a") }) > 8 << 20)
+            check(answer.utf8.count(where: { $0 == UInt8(ascii: "a") }) > 8 << 20)
             #expect(answer.split(separator: "HTTP/1.1 200 OK").count == 4)
         }
     }
@@ -102,7 +102,7 @@ import Testing
 
     @Test func aSlowOrMeaninglessHandshakeIsCut() async throws {
         try await Self.withTLS({ $0.headerDeadline = .milliseconds(200) }) { server, _ in
-            #expect(try await RawClient.talk(to: server.port) { try $0.receiveAll() } == "")
+            check(try await RawClient.talk(to: server.port) { try $0.receiveAll() } == "")
             let plain = try await RawClient.talk(to: server.port) { client in
                 try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
                 return try client.receiveAll()

@@ -1,4 +1,5 @@
 import JSON
+import TestSupport
 import Testing
 
 @Suite struct JSONWriterTests {
@@ -10,7 +11,7 @@ import Testing
         writer.object("c") { $0.member("d", true) }
         writer.array("e", [1, 2]) { $0.integer($1) }
         writer.endObject()
-        #expect(writer.text == #"{"a":"x\"\\\u0001\n","b":null,"c":{"d":true},"e":[1,2]}"#)
+        check(writer.text == #"{"a":"x\"\\\u0001\n","b":null,"c":{"d":true},"e":[1,2]}"#)
     }
 
     @Test func removingAMemberKeepsTheOthersInOrder() {

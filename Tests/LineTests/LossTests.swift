@@ -104,7 +104,7 @@ import Testing
         try await Line.with { line in
             let customer = try await line.simulator.createAccount()
             _ = try await line.simulator.perform(.buy("demo.premium.yearly"), for: customer)
-            #expect(try await eventually { try await line.hasPremium(customer) })
+            check(try await eventually { try await line.hasPremium(customer) })
             #expect(try await line.read(customer)["service"]?["level"]?.string == "S")
             try await line.rabbitMQ.kill()
             try await line.redis.kill()

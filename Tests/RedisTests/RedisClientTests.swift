@@ -91,8 +91,8 @@ import Testing
         try await RedisServer.withOwn { server in
             try await withClient(port: server.port) { client in
                 try await server.kill()
-                #expect(try await eventually { !client.isConnected })
-                #expect(await redisFailure { _ = try await client.send(["PING"]) } == .unreachable)
+                check(try await eventually { !client.isConnected })
+                check(await redisFailure { _ = try await client.send(["PING"]) } == .unreachable)
                 try await server.start()
                 #expect(await client.waitUntilConnected(within: .seconds(20)))
                 #expect(client.isConnected)
@@ -120,7 +120,7 @@ import Testing
                         group.addTask { await redisFailure { _ = try await client.send(["BLPOP", "none", 0]) } }
                     }
                     // The last one's registration shows that all are on their way.
-                    #expect(
+                    check(
                         try await eventually { try await server.cli("INFO", "clients").contains("blocked_clients:1") })
                     try await server.kill()
                     return try await group.reduce(into: []) { $0.append($1) }
@@ -134,7 +134,7 @@ import Testing
         try await RedisServer.withOwn { server in
             try await withClient(port: server.port, { $0.commandTimeout = .milliseconds(150) }) { client in
                 try server.pause()
-                #expect(await redisFailure { _ = try await client.send(["PING"]) } == .timedOut)
+                check(await redisFailure { _ = try await client.send(["PING"]) } == .timedOut)
                 #expect(!client.isConnected)
                 try server.resume()
                 #expect(await client.waitUntilConnected(within: .seconds(20)))
@@ -150,7 +150,7 @@ import Testing
             }
             try await withClient(port: server.port, hurry) { client in
                 try server.pause()
-                #expect(try await eventually { !client.isConnected })
+                check(try await eventually { !client.isConnected })
                 try server.resume()
                 #expect(await client.waitUntilConnected(within: .seconds(20)))
             }
@@ -192,7 +192,7 @@ import Testing
     @Test func aNameThatResolvesToNothingIsUnreachable() async throws {
         try await withClient(port: 1, { $0.host = "nowhere.invalid" }) { client in
             #expect(!client.isConnected)
-            #expect(await redisFailure { _ = try await client.send(["PING"]) } == .unreachable)
+            check(await redisFailure { _ = try await client.send(["PING"]) } == .unreachable)
         }
     }
 
@@ -202,8 +202,8 @@ import Testing
                 try server.pause()
                 async let reply = client.send(["SET", "a", "b"])
                 async let drained: Void = client.drain()
-                #expect(try await eventually { !client.isConnected })
-                #expect(await redisFailure { _ = try await client.send(["PING"]) } == .closed)
+                check(try await eventually { !client.isConnected })
+                check(await redisFailure { _ = try await client.send(["PING"]) } == .closed)
                 try server.resume()
                 #expect(try await reply == .status("OK"))
                 await drained
@@ -235,7 +235,7 @@ import Testing
         try await withClient(port: server.port) { client in
             let reply = try await client.send(["GET", "a"])
             #expect(reply == .status("OK"))
-            #expect(try await eventually { !client.isConnected })
+            check(try await eventually { !client.isConnected })
         }
     }
 

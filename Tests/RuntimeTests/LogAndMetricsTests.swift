@@ -28,23 +28,23 @@ import Time
         metrics.gauge("holdfast_open", "Open.").set(1.5)
         let histogram = metrics.histogram("holdfast_seconds", "Time.", buckets: [0.1, 1], labels: ["kind": "x"])
         for value in [0.05, 0.5, 0.5, 7] { histogram.record(value) }
-        #expect(
-            metrics.exposition() == """
-                # HELP holdfast_open Open.
-                # TYPE holdfast_open gauge
-                holdfast_open 1.5
-                # HELP holdfast_seconds Time.
-                # TYPE holdfast_seconds histogram
-                holdfast_seconds_bucket{kind="x",le="0.1"} 1
-                holdfast_seconds_bucket{kind="x",le="1.0"} 3
-                holdfast_seconds_bucket{kind="x",le="+Inf"} 4
-                holdfast_seconds_sum{kind="x"} 8.05
-                holdfast_seconds_count{kind="x"} 4
-                # HELP holdfast_things_total Things.
-                # TYPE holdfast_things_total counter
-                holdfast_things_total{app="a\\"b"} 3
+        let expected = """
+            # HELP holdfast_open Open.
+            # TYPE holdfast_open gauge
+            holdfast_open 1.5
+            # HELP holdfast_seconds Time.
+            # TYPE holdfast_seconds histogram
+            holdfast_seconds_bucket{kind="x",le="0.1"} 1
+            holdfast_seconds_bucket{kind="x",le="1.0"} 3
+            holdfast_seconds_bucket{kind="x",le="+Inf"} 4
+            holdfast_seconds_sum{kind="x"} 8.05
+            holdfast_seconds_count{kind="x"} 4
+            # HELP holdfast_things_total Things.
+            # TYPE holdfast_things_total counter
+            holdfast_things_total{app="a\\"b"} 3
 
-                """)
+            """
+        #expect(metrics.exposition() == expected)
     }
 
     private final class LineBox: Sendable {

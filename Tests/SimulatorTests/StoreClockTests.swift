@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Time
 
@@ -36,7 +37,7 @@ import Time
         var sandbox = StoreIdentifiers(environment: .sandbox, seed: 1)
         let ids = (0..<1000).map { _ in production.nextTransaction() }
         #expect(Set(ids).count == 1000)
-        #expect(ids.allSatisfy { $0.count == 15 })
+        check(ids.allSatisfy { $0.count == 15 })
         #expect(sandbox.nextTransaction().hasPrefix("2000000"))
         #expect(sandbox.nextTransaction().count == 16)
         #expect(production.nextAppTransaction().count == 18)
