@@ -1,5 +1,6 @@
 // Linux calls that glibc's Swift module leaves out.
 #pragma once
+#include <errno.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -8,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 
 // Declared here because _GNU_SOURCE would change types that Swift's own module of glibc was built with.
 extern int accept4(int, struct sockaddr *, socklen_t *, int);
@@ -32,4 +34,21 @@ static const uint32_t HOLDFAST_EPOLLERR = EPOLLERR;
 
 static inline int holdfast_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+// Times stay on this side: which Clang module owns `struct timespec` depends on what was compiled before, and with it
+// whether Swift lets its members be seen.
+
+/// Milliseconds since 1970 by CLOCK_REALTIME.
+static inline int64_t holdfast_wall_clock_milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/// Blocks the thread for so long, through interruptions.
+static inline void holdfast_sleep(int64_t seconds, int64_t nanoseconds) {
+    struct timespec left = {.tv_sec = seconds, .tv_nsec = nanoseconds};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
 }

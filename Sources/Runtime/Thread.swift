@@ -38,9 +38,7 @@ package enum Thread {
     /// Blocks the calling thread, which must be one of its own (`start`), never one of Swift's pool or a loop's.
     package static func sleep(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
-        var asked = timespec(tv_sec: Int(clamping: seconds), tv_nsec: Int(clamping: attoseconds / 1_000_000_000))
-        var left = asked
-        while unsafe nanosleep(&asked, &left) != 0 && errno == EINTR { asked = left }
+        holdfast_sleep(max(0, seconds), max(0, attoseconds / 1_000_000_000))
     }
 
     /// Identifies the calling thread among those alive.
