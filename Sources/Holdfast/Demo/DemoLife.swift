@@ -125,7 +125,8 @@ struct DemoLife {
                 + "\(row.read.padded(to: widths.2))  \(row.level.padded(to: 5))  \(time)"
         }
         return "\n" + lines.joined(separator: "\n")
-            + "\n\n  This customer's entitlements: \(reader.address(of: account))"
+            + "\n\n  A renewal is charged before its period begins; the read says so when it begins."
+            + "\n  This customer's entitlements: \(reader.address(of: account))"
     }
 }
 
