@@ -5,7 +5,8 @@ internal import Runtime
 ///
 /// Reading is by position, so nothing is missed while the connection is down, unless the streams were trimmed meanwhile
 /// or Redis came back with other data. Whether that is so can be said only after a read (what was there before it can be
-/// gone during it), so it is checked then, whenever the feed was behind; and if so, memory begins a new epoch.
+/// gone during it), so it is checked then, whenever the feed was behind; and if so, memory begins a new epoch. A store
+/// that is emptied under an open connection shows in nothing but its identity, so that is asked for again and again.
 final class ChangeFeed: Sendable {
     private let redis: RedisClient
     private let settings: CacheSettings
@@ -40,6 +41,8 @@ final class ChangeFeed: Sendable {
         var isDoubtful = true
         /// The connection over which it was checked.
         var connection = 0
+        /// When the store was last asked which one it is.
+        var identifiedAt: ContinuousClock.Instant?
         /// Changed customers that are still to be read again.
         var outdated: Set<CustomerKey> = []
     }
@@ -72,9 +75,11 @@ final class ChangeFeed: Sendable {
     private func step(_ place: inout Place) async throws(StoreError) {
         let connection = redis.connections
         if connection != place.connection { place.isDoubtful = true }
-        if place.isDoubtful {
+        if place.isDoubtful || place.identifiedAt.map({ .now - $0 >= settings.feedWait }) ?? true {
+            let asked = ContinuousClock.now
             let store = try await LayoutGuard(redis: redis).identity()
             if place.store != store { return try await begin(&place, in: store) }
+            place.identifiedAt = asked
         }
         let batch = try await read(after: place.positions, waiting: !place.isDoubtful)
         if place.isDoubtful || batch.isPartial {

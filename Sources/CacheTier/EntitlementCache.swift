@@ -161,6 +161,8 @@ package final class EntitlementCache: Service {
         let reply: RedisReply
         do { reply = try await redis.send(["HGETALL", .text(stored)]) } catch { throw .redis(error) }
         guard let fields = reply.array else { throw .redis(RedisError(.unexpectedReply, "HGETALL \(stored)")) }
+        // Nothing may mean that nothing was bought, or that the store was emptied a moment ago.
+        if fields.isEmpty, try await !layout.isSameStore() { status.storeWasReplaced() }
         var revision: UInt64 = 0
         var records: [LineageRecord] = []
         var bytes = 0

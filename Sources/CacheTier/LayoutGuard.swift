@@ -8,31 +8,52 @@ internal import Synchronization
 /// comes back with another identity.
 final class LayoutGuard: Sendable {
     private let redis: any RedisCommands
-    private let isVerified = Atomic(false)
+    private let known = Mutex<String?>(nil)
 
     init(redis: any RedisCommands) { self.redis = redis }
 
     /// Asks Redis the first time only.
     func verify() async throws(StoreError) {
-        guard !isVerified.load(ordering: .relaxed) else { return }
-        _ = try await identity()
-        isVerified.store(true, ordering: .relaxed)
+        guard known.withLock({ $0 }) == nil else { return }
+        _ = try await isSameStore()
+    }
+
+    /// Asks Redis whether this is the store that was there when it was asked last; the first time it is.
+    func isSameStore() async throws(StoreError) -> Bool {
+        let found = try await identity()
+        return known.withLock { known in
+            let before = known
+            known = found
+            return before == nil || before == found
+        }
     }
 
     /// Reads which store this is, and founds it when Redis is empty.
+    ///
+    /// It is written only when there is none, so that a Redis that takes no writes (a full one, a replica) can be read.
     func identity() async throws(StoreError) -> String {
-        let proposal =
-            "\(StorageLayout.version) \(StorageLayout.partitions) \(String(UInt64.random(in: .min ... .max), radix: 16))"
         let found: String
         do throws(RedisError) {
-            let reply = try await redis.send(["SET", .text(StorageLayout.layoutKey), .text(proposal), "NX", "GET"])
-            found = reply.string ?? proposal
+            if let layout = try await redis.send(["GET", .text(StorageLayout.layoutKey)]).string {
+                found = layout
+            } else {
+                found = try await proposed()
+            }
         } catch {
+            if error.isWrongType { throw .wrongLayout(found: error.message) }
             throw .redis(error)
         }
         let parts = found.split(separator: " ")
         guard parts.count == 3, parts[0] == "\(StorageLayout.version)", parts[1] == "\(StorageLayout.partitions)"
         else { throw .wrongLayout(found: found) }
         return String(parts[2])
+    }
+
+    /// Founds the store, unless somebody was faster; returns what is there then.
+    private func proposed() async throws(RedisError) -> String {
+        let identity = String(UInt64.random(in: .min ... .max), radix: 16)
+        let proposal = "\(StorageLayout.version) \(StorageLayout.partitions) \(identity)"
+        let reply = try await redis.send(["SET", .text(StorageLayout.layoutKey), .text(proposal), "NX", "GET"])
+        return reply.string ?? proposal
     }
 }

@@ -128,7 +128,7 @@ package struct LineageStore: Sendable {
     }
 
     private func readLocator(_ lineage: StoredLineageKeys) async throws(StoreError) -> Locator {
-        let fields = try await send(["HGETALL", .text(lineage.locator)]).array ?? []
+        let fields = try await send("HGETALL", lineage.locator).array ?? []
         var locator = Locator()
         for pair in stride(from: 0, to: fields.count - 1, by: 2) {
             guard let name = fields[pair].string, let value = fields[pair + 1].string else { continue }
@@ -144,7 +144,7 @@ package struct LineageStore: Sendable {
     private func readCopy(_ lineage: StoredLineageKeys, _ holder: Holder) async throws(StoreError) -> Copy {
         let path = holder.path(lineage.id.app, lineage.id.environment)
         let key = StorageLayout.key(path)
-        let reply = try await send(["HMGET", .text(key), "rev", .text(lineage.field)])
+        let reply = try await send("HMGET", key, ["rev", .text(lineage.field)])
         guard let values = reply.array, values.count == 2 else {
             throw .redis(RedisError(.unexpectedReply, "HMGET \(key)"))
         }
@@ -183,8 +183,13 @@ package struct LineageStore: Sendable {
             StoreScripts.forget, keys: [lineage.locator], arguments: [.text(holder.id), RedisArgument(number)])
     }
 
-    private func send(_ arguments: [RedisArgument]) async throws(StoreError) -> RedisReply {
-        do { return try await redis.send(arguments) } catch { throw .redis(error) }
+    private func send(
+        _ command: RedisArgument, _ key: String, _ rest: [RedisArgument] = []
+    ) async throws(StoreError) -> RedisReply {
+        do { return try await redis.send([command, .text(key)] + rest) } catch {
+            if error.isWrongType { throw .unreadable(key: key, reason: error.message, isNewer: false) }
+            throw .redis(error)
+        }
     }
 
     private func evaluate(

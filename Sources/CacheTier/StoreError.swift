@@ -32,3 +32,8 @@ package enum StoreError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 }
+
+extension RedisError {
+    /// Whether a key is of another type than whoever wrote it last should have made it: somebody else did.
+    var isWrongType: Bool { code == .refused && message.hasPrefix("WRONGTYPE") }
+}

@@ -9,7 +9,9 @@ enum StoreScripts {
     ///
     /// What was seen is the revision of the lineage; or, where there was none, `absent` and the holder's `rev`. Removing
     /// what is not there raises `rev` all the same: a writer that saw the same absence must not write after that.
-    /// Revisions are taken from `rev`, which is never removed, so none comes twice.
+    /// Revisions are taken from `rev`, which is never removed, so none comes twice. It is announced before it is written:
+    /// a script that fails in between leaves what it has done, and a change that nobody hears of would be served as
+    /// current for ever.
     static let write = RedisScript(
         """
         local current = redis.call('HGET', KEYS[1], ARGV[1])
@@ -18,10 +20,10 @@ enum StoreScripts {
         else seen = 'absent ' .. (redis.call('HGET', KEYS[1], 'rev') or '0') end
         if seen ~= ARGV[2] then return 0 end
         local rev = redis.call('HINCRBY', KEYS[1], 'rev', 1)
-        if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], ARGV[1], rev .. ':' .. ARGV[3])
-        elseif current then redis.call('HDEL', KEYS[1], ARGV[1])
-        else return rev end
+        if ARGV[3] == '' and not current then return rev end
         redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[5], '*', 'k', ARGV[4], 'r', rev)
+        if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], ARGV[1], rev .. ':' .. ARGV[3])
+        else redis.call('HDEL', KEYS[1], ARGV[1]) end
         return rev
         """)
 

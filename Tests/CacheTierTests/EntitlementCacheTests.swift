@@ -283,6 +283,79 @@ import Time
         }
     }
 
+    @Test("Invariant 8: a Redis emptied under an open connection is noticed, and nobody is said to have nothing")
+    func aRedisEmptiedUnderAnOpenConnectionIsNoticed() async throws {
+        let app = TestApp()
+        try await RedisServer.withOwn { server in
+            try await withRedis(server) { redis in
+                let store = LineageStore(redis: redis)
+                _ = try await store.apply(app.period())
+                _ = try await store.apply(app.period(of: app.lineage("2000"), token: ben))
+                try await withCache(server, app) { cache in
+                    check(try await eventually { cache.isLive })
+                    _ = try await cache.load(app.key(anna), at: day(1))
+                    try await server.cli("FLUSHALL")
+                    // At once, for somebody who is not in memory.
+                    let unknown = try await cache.load(app.key(ben), at: day(1))
+                    #expect(unknown.level == .a)
+                    #expect(unknown.reason == .storeReplaced)
+                    // And with the next news, or none, for those who are.
+                    check(
+                        try await eventually {
+                            try await cache.load(app.key(anna), at: day(1)).reason == .storeReplaced
+                        })
+                    let kept = try await cache.load(app.key(anna), at: day(1))
+                    #expect(kept.evaluation.entitlements.map(\.active) == [true])
+                }
+            }
+        }
+    }
+
+    @Test("Invariant 5: a feed notices by itself that the store was emptied, with nobody asking for anybody")
+    func aFeedNoticesByItselfThatTheStoreWasEmptied() async throws {
+        let app = TestApp()
+        try await RedisServer.withOwn { server in
+            try await withRedis(server) { redis in
+                _ = try await LineageStore(redis: redis).apply(app.period())
+                try await withCache(server, app) { cache in
+                    check(try await eventually { cache.isLive })
+                    _ = try await cache.load(app.key(anna), at: day(1))
+                    try await server.cli("FLUSHALL")
+                    check(
+                        try await eventually {
+                            // Memory alone, which asks nobody.
+                            guard let answer = cache.answer(for: app.key(anna), at: day(1)) else { return true }
+                            return answer.level != .s
+                        })
+                }
+            }
+        }
+    }
+
+    enum Refusal: CaseIterable { case full, readOnly }
+
+    @Test("Invariant 5: a Redis that takes no writes is read all the same", arguments: Refusal.allCases)
+    func aRedisThatTakesNoWritesIsReadAllTheSame(refusal: Refusal) async throws {
+        let app = TestApp()
+        try await RedisServer.withOwn { server in
+            try await withRedis(server) { redis in
+                _ = try await LineageStore(redis: redis).apply(app.period())
+                switch refusal {
+                case .full: try await server.cli("CONFIG", "SET", "maxmemory", "1")
+                case .readOnly:
+                    // Of a master that is not there; it serves what it has.
+                    try await server.cli("REPLICAOF", "127.0.0.1", "1")
+                }
+                try await withCache(server, app) { cache in
+                    check(try await eventually { cache.isLive })
+                    let answer = try await cache.load(app.key(anna), at: day(1))
+                    #expect(answer.level == .s)
+                    #expect(answer.evaluation.entitlements.map(\.active) == [true])
+                }
+            }
+        }
+    }
+
     @Test func theWorseOfStoreAndAppleIsTheLevel() async throws {
         let (app, server) = (TestApp(), try await RedisServer.shared())
         try await withCache(server, app) { cache in

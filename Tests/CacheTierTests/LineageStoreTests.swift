@@ -270,4 +270,44 @@ import Time
             }
         }
     }
+
+    @Test func whatSomebodyElsePutInALineagesPlaceIsUnreadable() async throws {
+        let app = TestApp()
+        let keys = [
+            StorageLayout.locator(of: app.lineage()), StorageLayout.key(app.key(anna).path),
+        ]
+        let server = try await RedisServer.shared()
+        try await withRedis(server) { redis in
+            for key in keys {
+                _ = try await redis.send(["SET", .text(key), "x"])
+                do throws(StoreError) {
+                    _ = try await LineageStore(redis: redis).apply(app.period())
+                    Issue.record("applied over \(key)")
+                } catch {
+                    guard case .unreadable(key, _, isNewer: false) = error else {
+                        Issue.record("\(error)")
+                        return
+                    }
+                }
+                _ = try await redis.send(["DEL", .text(key)])
+            }
+        }
+    }
+
+    @Test func aChangeThatCannotBeAnnouncedIsNotWritten() async throws {
+        let app = TestApp()
+        try await RedisServer.withOwn { server in
+            try await withRedis(server) { redis in
+                let store = LineageStore(redis: redis)
+                try await store.prepare()
+                let stream = StorageLayout.changeStream(ofPath: app.key(anna).path)
+                _ = try await redis.send(["SET", .text(stream), "x"])
+                await #expect(throws: StoreError.self) { _ = try await store.apply(app.period()) }
+                #expect(try await StoredState.of(app.lineage(), in: redis).records.isEmpty)
+                _ = try await redis.send(["DEL", .text(stream)])
+                #expect(try await store.apply(app.period()).changed)
+                #expect(try await redis.send(["XLEN", .text(stream)]).integer == 1)
+            }
+        }
+    }
 }
