@@ -70,6 +70,35 @@ struct PublisherTests {
         }
     }
 
+    @Test("Invariant 2: what cannot be said in the protocol's short texts does not cost the connection, nor the body")
+    func oversizedPropertiesCostNeitherTheConnectionNorTheBody() async throws {
+        try await withPublisher { publisher, settings, inspector in
+            // As text from elsewhere that was no UTF-8 comes out of its mending: three bytes for each.
+            let mended = String(repeating: "\u{FFFD}", count: 255)
+            let junk = String(repeating: "\u{FFFD}", count: 50_000)
+            let numbered = (0..<20_000).map { ("header-\($0)", "value") }
+            let many = Dictionary(uniqueKeysWithValues: numbered + [("a", "b")])
+            let odd = [
+                BrokerMessage(body: Array("id".utf8), messageID: mended, type: mended, contentType: mended),
+                BrokerMessage("name", headers: [mended: "x", "app": "demo"]),
+                BrokerMessage("value", headers: ["junk": junk, "app": "demo"]),
+                BrokerMessage("many", headers: many),
+            ]
+            for message in odd {
+                try await publisher.publish(message, to: "", routingKey: settings.names.apply)
+                let found = try await inspector.take(settings.names.apply, limit: 2).map(\.message)
+                #expect(found.map(\.body) == [message.body])
+                for name in ["app", "a"] {
+                    check(found.first?.headers[name] == message.headers[name])
+                }
+            }
+            #expect(publisher.isConnected)
+            let short = BrokerMessage("still here", headers: ["app": "demo"])
+            try await publisher.publish(short, to: "", routingKey: settings.names.apply)
+            #expect(try await inspector.take(settings.names.apply, limit: 2).map(\.message) == [short])
+        }
+    }
+
     @Test func aMessageThatNoQueueTakesIsAnError() async throws {
         try await withPublisher { publisher, settings, _ in
             let events = settings.names.events

@@ -3,7 +3,8 @@ internal import Time
 
 /// What is sent without waiting for an answer.
 extension ConnectionHandle {
-    /// Sends a message. `correlation` comes back if it cannot be routed.
+    /// Sends a message. `correlation` comes back if it cannot be routed. Names and ids that are too long are cut, and
+    /// headers beyond a frame's room are left out; the body is sent as it is.
     func publish(
         _ message: BrokerMessage, to exchange: String, routingKey: String, mandatory: Bool, correlation: UInt64
     ) throws(BrokerError) {
@@ -14,15 +15,15 @@ extension ConnectionHandle {
         unsafe properties.correlation_id = scratch.bytes("\(correlation)")
         if let value = message.contentType {
             flags |= AMQP_BASIC_CONTENT_TYPE_FLAG
-            unsafe properties.content_type = scratch.bytes(value)
+            unsafe properties.content_type = scratch.bytes(WireLimits.short(value))
         }
         if let value = message.messageID {
             flags |= AMQP_BASIC_MESSAGE_ID_FLAG
-            unsafe properties.message_id = scratch.bytes(value)
+            unsafe properties.message_id = scratch.bytes(WireLimits.short(value))
         }
         if let value = message.type {
             flags |= AMQP_BASIC_TYPE_FLAG
-            unsafe properties.type = scratch.bytes(value)
+            unsafe properties.type = scratch.bytes(WireLimits.short(value))
         }
         if let value = message.timestamp {
             flags |= AMQP_BASIC_TIMESTAMP_FLAG
@@ -30,10 +31,12 @@ extension ConnectionHandle {
         }
         if !message.headers.isEmpty {
             flags |= AMQP_BASIC_HEADERS_FLAG
-            unsafe properties.headers = scratch.table(message.headers)
+            unsafe properties.headers = scratch.table(WireLimits.fitting(message.headers))
         }
         unsafe properties._flags = amqp_flags_t(bitPattern: flags)
-        let (exchange, routingKey) = unsafe (scratch.bytes(exchange), scratch.bytes(routingKey))
+        let (exchange, routingKey) = unsafe (
+            scratch.bytes(WireLimits.short(exchange)), scratch.bytes(WireLimits.short(routingKey))
+        )
         let status = unsafe message.body.withUnsafeBytes { body in
             let bytes = unsafe amqp_bytes_t(len: body.count, bytes: UnsafeMutableRawPointer(mutating: body.baseAddress))
             return callGuard.bound {

@@ -44,10 +44,10 @@ struct ScratchPool: ~Copyable {
         return unsafe amqp_table_t(num_entries: Int32(clamping: arguments.count), entries: entries)
     }
 
-    func table(_ headers: [String: String]) -> amqp_table_t {
+    func table(_ headers: [(name: String, value: String)]) -> amqp_table_t {
         guard let entries = unsafe entries(headers.count) else { return unsafe amqp_empty_table }
         for (index, header) in headers.enumerated() {
-            unsafe entries[index].key = bytes(header.key)
+            unsafe entries[index].key = bytes(header.name)
             unsafe set(&entries[index].value, to: header.value)
         }
         return unsafe amqp_table_t(num_entries: Int32(clamping: headers.count), entries: entries)
