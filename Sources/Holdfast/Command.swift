@@ -18,6 +18,9 @@ struct Command: Sendable {
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,
             run: SimulatorCommand.run),
+        Command(
+            name: "quarantine", summary: QuarantineCommand.summary, help: QuarantineCommand.help,
+            run: QuarantineCommand.run),
         Command(name: "demo", summary: DemoCommand.summary, help: DemoCommand.help, run: DemoCommand.run),
     ]
 
