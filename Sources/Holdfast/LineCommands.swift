@@ -32,9 +32,10 @@ enum LineCommands {
     private static func run(_ arguments: [String], _ roles: [LineProcess.Role]) async throws -> Int32 {
         let arguments = try CommandArguments(arguments, options: ["settings"])
         if let stray = arguments.operands.first { throw UsageError("\(stray) is one word too many") }
-        let settings = try HoldfastSettings.load(path: arguments.value("settings"))
+        var settings = try HoldfastSettings.load(path: arguments.value("settings"))
         let signals = ProcessSignal.ofThisProcess()
         let log = Log(part: "holdfast", minimum: settings.logLevel)
+        settings.leaveFiles(of: OpenFiles.raiseLimit(), log: log)
         let process = try LineProcess(roles, settings: settings, log: log)
         do {
             try await ServiceGroup(process.services, drainDeadline: settings.drainDeadline, log: log).run(
