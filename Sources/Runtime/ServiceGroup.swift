@@ -19,11 +19,17 @@ package struct ServiceGroup: Sendable {
 
     private let services: [any Service]
     private let drainDeadline: Duration
+    private let echo: Duration
     private let log: Log
 
-    package init(_ services: [any Service], drainDeadline: Duration = .seconds(25), log: Log) {
+    /// A second signal within `echo` of the first is taken for the same one: a terminal, `timeout` and many a supervisor
+    /// signal a whole group of processes, and so does a parent that passes on what it was sent itself.
+    package init(
+        _ services: [any Service], drainDeadline: Duration = .seconds(25), echo: Duration = .seconds(1), log: Log
+    ) {
         self.services = services
         self.drainDeadline = drainDeadline
+        self.echo = echo
         self.log = log
     }
 
@@ -78,6 +84,7 @@ package struct ServiceGroup: Sendable {
     private func drain(_ started: [any Service], _ signals: AsyncStream<ProcessSignal>) async throws {
         let waiting = Waiting(started.map(\.name))
         let (ends, end) = AsyncStream.makeStream(of: DrainEnd.self)
+        let insistsFrom = ContinuousClock.now + echo
         let tasks = [
             Task {
                 for service in started.reversed() {
@@ -90,7 +97,11 @@ package struct ServiceGroup: Sendable {
                 do { try await Task.sleep(for: drainDeadline) } catch { return }
                 end.yield(.deadline(waiting.names))
             },
-            Task { for await signal in signals where signal == .terminate { end.yield(.interrupted) } },
+            Task {
+                for await signal in signals where signal == .terminate && .now >= insistsFrom {
+                    end.yield(.interrupted)
+                }
+            },
         ]
         defer { for task in tasks { task.cancel() } }
         for await end in ends {

@@ -65,10 +65,19 @@ import Testing
 
     @Test func aSecondSignalStopsAtOnce() async {
         let part = Part(name: "a", diary: Diary(), drainsForever: true)
-        let group = ServiceGroup([part], drainDeadline: .seconds(600), log: .discarding)
+        let group = ServiceGroup([part], drainDeadline: .seconds(600), echo: .zero, log: .discarding)
         let error = await #expect(throws: ServiceGroup.Failure.self) {
             try await group.run(until: signals(.terminate, .terminate))
         }
         if case .interrupted? = error {} else { Issue.record("\(String(describing: error))") }
+    }
+
+    @Test func aSignalThatComesTwiceAtOnceIsOneSignal() async {
+        let part = Part(name: "a", diary: Diary(), drainsForever: true)
+        let group = ServiceGroup([part], drainDeadline: .milliseconds(50), echo: .seconds(600), log: .discarding)
+        let error = await #expect(throws: ServiceGroup.Failure.self) {
+            try await group.run(until: signals(.terminate, .terminate))
+        }
+        if case .drainDeadlineExceeded? = error {} else { Issue.record("\(String(describing: error))") }
     }
 }
