@@ -31,7 +31,7 @@ enum VerifyCommand {
             throw UsageError("verify takes one file, or - for standard input")
         }
         let report = VerificationReport(
-            of: try contents(of: path == "-" ? "/dev/stdin" : path),
+            of: try path == "-" ? standardInput() : contents(of: path),
             verifier: JWSVerifier(roots: try roots(parsed.values("root"))),
             expecting: VerificationReport.Expectation(
                 bundleID: parsed.value("bundle-id"), appAppleID: try parsed.integer("app-apple-id", in: 1...Int64.max),
@@ -57,6 +57,10 @@ enum VerifyCommand {
 
     private static func contents(of path: String) throws(UsageError) -> [UInt8] {
         do { return try File.bytes(at: path, limit: 4 << 20) } catch { throw UsageError("\(error)") }
+    }
+
+    private static func standardInput() throws(UsageError) -> [UInt8] {
+        do { return try File.standardInput(limit: 4 << 20) } catch { throw UsageError("\(error)") }
     }
 
     private static func environment(_ name: String?) throws(UsageError) -> StoreEnvironment? {

@@ -42,4 +42,11 @@ import Testing
         #expect(try await holdfast("--bundel-id", "x", "\(fixtures)/testNotification").status == 2)
         #expect(try await holdfast("--help").status == 0)
     }
+
+    @Test func standardInputMayBeASocket() async throws {
+        let result = try await Command.run(
+            try ChildProcess.product("holdfast"), ["verify", "-"], socketInput: Array("a.b.c".utf8))
+        #expect(result.status == 1)
+        #expect(result.output.contains("not strict base64url"))
+    }
 }

@@ -29,12 +29,13 @@ package enum Command {
         return result.output
     }
 
-    /// Runs the program at `path` on a thread of its own, so that the wait blocks nobody.
-    package static func run(_ path: String, _ arguments: [String]) async throws -> Result {
+    /// Runs the program at `path` on a thread of its own, so that the wait blocks nobody. Its standard input is empty, or
+    /// a socket that brings `socketInput`, a few kilobytes at most.
+    package static func run(_ path: String, _ arguments: [String], socketInput: [UInt8]? = nil) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
             do {
                 try Thread.start(name: "command") {
-                    continuation.resume(with: Swift.Result { try runBlocking(path, arguments) })
+                    continuation.resume(with: Swift.Result { try runBlocking(path, arguments, socketInput) })
                 }
             } catch {
                 continuation.resume(throwing: error)
@@ -42,12 +43,14 @@ package enum Command {
         }
     }
 
-    private static func runBlocking(_ path: String, _ arguments: [String]) throws -> Result {
+    private static func runBlocking(_ path: String, _ arguments: [String], _ input: [UInt8]?) throws -> Result {
         var ends: [Int32] = [0, 0]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw SystemError(call: "pipe2") }
         defer { close(ends[0]) }
-        let spawned = Swift.Result { try spawn(path, arguments, output: ends[1]) }
+        let inputEnd = try input.map(socket)
+        let spawned = Swift.Result { try spawn(path, arguments, input: inputEnd, output: ends[1]) }
         close(ends[1])
+        if let inputEnd { close(inputEnd) }
         let pid = try spawned.get()
 
         var output: [UInt8] = []
@@ -61,12 +64,27 @@ package enum Command {
         return Result(status: waitForExit(of: pid), output: String(decoding: output, as: UTF8.self))
     }
 
+    /// The reading end of a socket into which `bytes` have been written.
+    private static func socket(bringing bytes: [UInt8]) throws -> Int32 {
+        var ends: [Int32] = [0, 0]
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | O_CLOEXEC, 0, &ends) == 0 else {
+            throw SystemError(call: "socketpair")
+        }
+        defer { close(ends[0]) }
+        guard write(ends[0], bytes, bytes.count) == bytes.count else { throw SystemError(call: "write") }
+        return ends[1]
+    }
+
     /// Starts a program whose standard output and error go to the file descriptor `output`.
-    static func spawn(_ path: String, _ arguments: [String], output: Int32) throws -> pid_t {
+    static func spawn(_ path: String, _ arguments: [String], input: Int32? = nil, output: Int32) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
         posix_spawn_file_actions_adddup2(&actions, output, 1)
         posix_spawn_file_actions_adddup2(&actions, output, 2)
         // A server must not inherit the sockets of tests that run beside the one that starts it.
