@@ -63,8 +63,10 @@ struct ListenAddress: Sendable, Equatable {
                 unsafe bind(descriptor, $0, socklen_t(length))
             }
         }
-        guard bound == 0 else { throw SystemError(call: "bind") }
-        guard Glibc.listen(descriptor, backlog) == 0 else { throw SystemError(call: "listen") }
+        guard bound == 0, Glibc.listen(descriptor, backlog) == 0 else {
+            let code = errno
+            throw SystemError(call: "listen on \(isIPv6 ? "[\(host)]" : host):\(port)", code: code)
+        }
         return try Self.port(of: descriptor)
     }
 

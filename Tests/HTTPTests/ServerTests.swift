@@ -104,4 +104,18 @@ import Testing
             #expect(statuses(in: answer) == [413])
         }
     }
+
+    @Test func anAddressThatIsTakenIsNamed() async throws {
+        try await withServer { server in
+            let address = "127.0.0.1:\(server.port)"
+            let loop = try EventLoop(name: "second")
+            defer { loop.stop() }
+            let second = HTTPServer(
+                settings: HTTPServerSettings(address: address), loops: [loop], handler: TestHandler(),
+                metrics: Metrics(), log: .discarding)
+            let error = await #expect(throws: SystemError.self) { try await second.start() }
+            let sentence = String(describing: error)
+            #expect(sentence.contains("listen on \(address)"))
+        }
+    }
 }
