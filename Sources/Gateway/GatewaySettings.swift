@@ -42,7 +42,12 @@ package struct GatewaySettings: Sendable {
             settings.complain(about: "spool.segmentBytes", "must be at least twice gateway.intakeBodyBytes")
         }
         for name in settings.names(in: "keys") {
-            if let key = settings.within("keys", name, { Self.key(name, &$0) }) { keys.append(key) }
+            guard let key = settings.within("keys", name, { Self.key(name, &$0) }) else { continue }
+            // Whose it is and what it allows would depend on their order.
+            if let other = keys.first(where: { $0.digest == key.digest }) {
+                settings.complain(about: "keys.\(name)", "is the same key as keys.\(other.name)")
+            }
+            keys.append(key)
         }
     }
 

@@ -26,7 +26,8 @@ struct CommandArguments {
                     throw UsageError("--\(name) needs a value")
                 }
                 values[name, default: []].append(value)
-            } else if known.contains(name), parts.count == 1 {
+            } else if known.contains(name) {
+                guard parts.count == 1 else { throw UsageError("--\(name) takes no value") }
                 flags.insert(name)
             } else {
                 let nearest = NearestName.to(name, among: options.union(known))

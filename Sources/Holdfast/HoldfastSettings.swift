@@ -22,14 +22,20 @@ struct HoldfastSettings {
     let redis: RedisSettings
     let store: StoreSettings
     let cache: CacheSettings
-    let gateway: GatewaySettings
+    var gateway: GatewaySettings
     let consumer: ConsumerSettings
-    let consumerOperations: HTTPServerSettings
+    var consumerOperations: HTTPServerSettings
 
     init(_ reader: inout SettingsReader) {
         apps = AppSettings.all(&reader)
         appStore = AppStoreSettings(&reader)
         gateway = GatewaySettings(&reader)
+        let known = Set(apps.map(\.id))
+        for key in gateway.keys {
+            for stranger in (key.apps ?? []).subtracting(known).map(\.rawValue).sorted() {
+                reader.complain(about: "keys.\(key.name).apps", "there is no app \(stranger)")
+            }
+        }
         broker = BrokerSettings(&reader)
         consumer = ConsumerSettings(&reader)
         consumerOperations = HTTPServerSettings(
@@ -53,6 +59,18 @@ struct HoldfastSettings {
     /// What each app's answers are made by.
     var rules: [AppID: AppRules] {
         Dictionary(uniqueKeysWithValues: apps.map { ($0.id, AppRules(products: $0.map, policy: $0.policy)) })
+    }
+
+    /// Keeps the listeners from taking all `files` that this process may open.
+    mutating func leaveFiles(of files: Int, log: Log) {
+        let room = ConnectionRoom(files: files)
+        _ = gateway.operations.limitConnections(to: room.operations)
+        _ = consumerOperations.limitConnections(to: room.operations)
+        if gateway.http.limitConnections(to: room.open) {
+            log.warning(
+                "the limit of open files allows fewer connections than the settings",
+                ["files": .init(files), "connections": .init(room.open)])
+        }
     }
 
     /// Reads and checks the settings of this process; throws all mistakes at once.

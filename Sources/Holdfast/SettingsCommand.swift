@@ -15,6 +15,7 @@ enum SettingsCommand {
 
     static func run(_ arguments: [String]) async throws -> Int32 {
         let arguments = try CommandArguments(arguments, options: ["settings"], flags: ["markdown"])
+        if let stray = arguments.operands.first { throw UsageError("\(stray) is one word too many") }
         var reader = try HoldfastSettings.reader(path: arguments.value("settings"))
         let isDocumenting = reader == nil
         var documenting = SettingsReader.documenting

@@ -31,12 +31,16 @@ package struct SpoolSettings: Sendable, Hashable {
         folder = settings.string(
             "spool.folder", default: "spool",
             "Folder on a local disk where the gateway keeps what the broker cannot take; one gateway each.")
+        if folder.isEmpty { settings.complain(about: "spool.folder", "must name a folder") }
         maxBytes = settings.byteCount(
             "spool.maxBytes", default: 4 << 30, in: 1 << 20...1 << 42,
             "Room for the spool; when it is used up, Apple is answered 503 and sends again.")
         segmentBytes = settings.byteCount(
             "spool.segmentBytes", default: 64 << 20, in: 1 << 20...1 << 30,
             "Size of the spool's files, reserved when one is begun.")
+        if segmentBytes > maxBytes {
+            settings.complain(about: "spool.maxBytes", "must be at least spool.segmentBytes, or nothing can be spooled")
+        }
         maxWaitingBytes = settings.byteCount(
             "spool.maxWaitingBytes", default: 64 << 20, in: 1 << 20...1 << 32,
             "Memory for bodies that wait for the spool's disk.")

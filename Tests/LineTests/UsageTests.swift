@@ -1,0 +1,46 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// Command lines that cannot be meant.
+@Suite struct UsageTests {
+    @Test(
+        arguments: [
+            (["settings", "holdfast.json"], "holdfast.json is one word too many"),
+            (["settings", "--markdown=yes"], "--markdown takes no value"),
+            (["gateway", "holdfast.json"], "holdfast.json is one word too many"),
+            (["gateway", "--setings", "x"], "did you mean --settings?"),
+            (["simulator", "stray"], "stray is one word too many"),
+        ])
+    func aWordThatMeansNothingIsNamed(_ arguments: [String], _ sentence: String) async throws {
+        let result = try await Command.run(try ChildProcess.product("holdfast"), arguments)
+        #expect(result.status == 2)
+        #expect(result.output.contains(sentence))
+    }
+
+    @Test(
+        arguments: [
+            (
+                #""keys":{"b":{"secret":"0123456789abcdef"},"c":{"secret":"0123456789abcdef"}}"#,
+                "is the same key as keys.b"
+            ),
+            (#""keys":{"b":{"secret":"0123456789abcdef","apps":["demp"]}}"#, "keys.b.apps: there is no app demp"),
+            (#""spool":{"maxBytes":"1MiB"}"#, "spool.maxBytes: must be at least spool.segmentBytes"),
+            (#""spool":{"folder":""}"#, "spool.folder: must name a folder"),
+        ])
+    func settingsThatCannotBeMeantAreNamed(_ member: String, _ sentence: String) async throws {
+        let folder = try TemporaryFolder("settings")
+        let path = folder.file("holdfast.json")
+        try write(#"{"apps":{"demo":{"bundleId":"com.example.demo","appAppleId":1}},\#(member)}"#, to: path)
+        let result = try await Command.run(try ChildProcess.product("holdfast"), ["gateway", "--settings", path])
+        #expect(result.status == 2)
+        #expect(result.output.contains(sentence))
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        try #require(file >= 0)
+        defer { close(file) }
+        try #require(Glibc.write(file, text, text.utf8.count) == text.utf8.count)
+    }
+}
