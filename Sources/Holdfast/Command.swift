@@ -68,6 +68,13 @@ struct Command: Sendable {
 
 /// What people read at a terminal.
 enum Console {
+    /// Shows a line at once, also in a pipe, where output would otherwise wait for a full buffer.
+    static func line(_ text: String) {
+        print(text)
+        // nil is every stream; Swift 6 does not let the name stdout be used.
+        fflush(nil)
+    }
+
     static func error(_ text: String) {
         Log.standardError(Array("holdfast: \(text)\n".utf8))
     }

@@ -36,7 +36,7 @@ enum DemoCommand {
             store: store, reader: reader, product: arguments.value("product") ?? "demo.premium.monthly",
             deadline: .seconds(try arguments.integer("deadline", in: 1...3600) ?? 60))
         let isRight = try await life.live()
-        print(life.table)
+        Console.line(life.table)
         return isRight ? 0 : 1
     }
 }

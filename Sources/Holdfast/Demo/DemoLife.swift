@@ -108,7 +108,7 @@ struct DemoLife {
     private func say(_ who: String, _ what: String) {
         let seconds = (ContinuousClock.now - began) / .seconds(1)
         let time = String(Int64(seconds * 1000)).leftPadded(to: 7)
-        print("\(time) ms  \(who.padded(to: 5))  \(what)")
+        Console.line("\(time) ms  \(who.padded(to: 5))  \(what)")
     }
 
     /// What each step came to.
