@@ -157,6 +157,28 @@ struct SpoolDamageTests {
         await third.drain()
     }
 
+    @Test("Invariant 1: what else lies in the folder, whatever its name, costs nothing that was acknowledged")
+    func foreignFilesAreNobodysBusiness() async throws {
+        let fixture = try SpoolFixture()
+        let spool = try await fixture.open()
+        try await spool.append(numbered: 0..<10)
+        await spool.drain()
+        let folder = fixture.settings.folder
+        for name in [
+            "notes", "x.spool1", "00000000000000000000-00000000.spool1", "18446744073709551615-00000000.spool1",
+        ] {
+            _ = try DiskFile("\(folder)/\(name)", O_RDWR | O_CREAT)
+        }
+        try SpoolFolder.makeFolder("\(folder)/00000000000000000005-00000000.spool1")
+        try #require(symlink("/nonexistent", "\(folder)/00000000000000000006-00000000.spool1") == 0)
+
+        let second = try await fixture.open()
+        try await second.append(numbered: 10..<12)
+        #expect(numbers(try await second.readAll()) == Array(0..<12))
+        #expect(second.pending == 12)
+        await second.drain()
+    }
+
     @Test("Invariant 1: after a failed sync nothing of the group is acknowledged and the segment takes no more")
     func aFailedSyncIsNotTriedAgain() async throws {
         let fixture = try SpoolFixture()

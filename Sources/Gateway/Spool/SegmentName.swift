@@ -19,6 +19,9 @@ struct SegmentName: Sendable, Hashable {
         guard fileName.hasSuffix(".spool1") else { return nil }
         let parts = fileName.dropLast(".spool1".count).split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let first = UInt64(parts[0]), let salt = UInt32(parts[1], radix: 16) else { return nil }
+        // Sequences count up from one: a file that claims to begin so high is not ours, and counting on from there would
+        // run over.
+        guard 1...(1 << 62) ~= first else { return nil }
         self.init(first: first, salt: salt)
         guard self.fileName == fileName else { return nil }
     }

@@ -47,6 +47,8 @@ struct SpoolFolder: ~Copyable {
         defer { unsafe closedir(stream) }
         var names: [SegmentName] = []
         while let entry = unsafe readdir(stream) {
+            // What is known to be a folder or a link was not made here.
+            guard unsafe [DT_REG, DT_UNKNOWN].contains(Int(entry.pointee.d_type)) else { continue }
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
