@@ -29,8 +29,12 @@ package struct LineageStore: Sendable {
         layout = LayoutGuard(redis: redis)
     }
 
-    /// Founds the store in an empty Redis; throws when Redis holds one of another layout. `apply` does it too.
-    package func prepare() async throws(StoreError) { try await layout.verify() }
+    /// Founds the store in an empty Redis, and sees whether Redis takes writes, which being connected does not say: it may
+    /// be full, a replica, or without its disk. Throws when Redis holds a store of another layout.
+    package func prepare() async throws(StoreError) {
+        try await layout.verify()
+        do { _ = try await redis.send(["SET", .text(StorageLayout.probeKey), "1"]) } catch { throw .redis(error) }
+    }
 
     /// Takes in one observation. After it returns, Redis has it on disk (given `appendfsync always`).
     package func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange {

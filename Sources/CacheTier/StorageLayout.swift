@@ -4,6 +4,7 @@ internal import Entitlements
 ///
 /// | key | type | what |
 /// |---|---|---|
+/// | `hf:{p00}:probe` | string | written to see whether Redis takes writes |
 /// | `hf:{p00}:layout` | string | version, partition count and identity of this store (`LayoutGuard`) |
 /// | `hf:{pNN}:<app>:<p or s>:holder:<holder>` | hash | `rev`, and `l:<otid>` for each lineage: `<revision>:<record>` |
 /// | `hf:{pNN}:<app>:<p or s>:lineage:<otid>` | hash | the lineage's locator: `holder`, `copy:<holder>`…, `n` |
@@ -17,6 +18,7 @@ enum StorageLayout {
     static let partitions = 64
 
     static let layoutKey = "hf:\(tag(0)):layout"
+    static let probeKey = "hf:\(tag(0)):probe"
 
     static let changeStreams = (0..<partitions).map { "hf:\(tag($0)):changes" }
 

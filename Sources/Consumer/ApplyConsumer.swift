@@ -55,12 +55,14 @@ package actor ApplyConsumer: Service {
         metrics.isResting(true)
         var first: (any Service)?
         if await isReady() {
+            var takesWrites = true
             do throws(StoreError) { try await handler.store.prepare() } catch {
                 // Another shape of store does not go away by waiting; whatever else it was, is looked at again.
                 guard case .redis = error else { throw error }
-                log.warning("the store cannot be looked at yet", ["error": .init(error)])
+                log.warning("the store takes no writes yet", ["error": .init(error)])
+                takesWrites = false
             }
-            first = try await newSubscription()
+            if takesWrites { first = try await newSubscription() }
         }
         work = Task(name: "consumer") { await run(first) }
     }
@@ -86,7 +88,11 @@ package actor ApplyConsumer: Service {
             isTroubled = false
             await waitABit()
             guard !isDraining, await isReady() else { continue }
-            do { subscription = try await newSubscription() } catch {
+            do {
+                // Connected is not enough: a Redis that is full would send the whole backlog through the retry levels.
+                try await handler.store.prepare()
+                subscription = try await newSubscription()
+            } catch {
                 log.error("intake cannot begin again", ["error": .init(error)])
             }
         }

@@ -15,7 +15,7 @@ extension BrokerPublisher: MessagePublisher {}
 
 /// What the consumer asks of the store: idempotent, returns once Redis has replied.
 package protocol ObservationStore: Sendable {
-    /// Throws when Redis holds something else than this version's store.
+    /// Throws when Redis takes no writes, or holds something else than this version's store.
     func prepare() async throws(StoreError)
     func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange
 }

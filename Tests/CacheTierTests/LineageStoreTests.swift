@@ -294,6 +294,19 @@ import Time
         }
     }
 
+    @Test func aRedisThatIsFullIsNotReadyToBeWrittenTo() async throws {
+        try await RedisServer.withOwn { server in
+            try await withRedis(server) { redis in
+                let store = LineageStore(redis: redis)
+                try await store.prepare()
+                try await server.cli("CONFIG", "SET", "maxmemory", "1")
+                await #expect(throws: StoreError.self) { try await store.prepare() }
+                try await server.cli("CONFIG", "SET", "maxmemory", "0")
+                try await store.prepare()
+            }
+        }
+    }
+
     @Test func aChangeThatCannotBeAnnouncedIsNotWritten() async throws {
         let app = TestApp()
         try await RedisServer.withOwn { server in

@@ -41,10 +41,14 @@ final class RecordingPublisher: MessagePublisher {
 final class ScriptedStore: ObservationStore {
     private let answer: Result<AppliedChange, StoreError>
     private let state = Mutex<[Observation]>([])
+    private let refusal = Mutex<StoreError?>(nil)
 
     init(_ answer: Result<AppliedChange, StoreError>) { self.answer = answer }
 
-    func prepare() async throws(StoreError) {}
+    /// Takes no writes for this reason; nil takes them.
+    func refuse(_ reason: StoreError?) { refusal.withLock { $0 = reason } }
+
+    func prepare() async throws(StoreError) { if let reason = refusal.withLock({ $0 }) { throw reason } }
 
     var observations: [Observation] { state.withLock { $0 } }
 

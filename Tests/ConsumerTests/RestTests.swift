@@ -1,5 +1,7 @@
 import AppStore
+import CacheTier
 import Entitlements
+import Redis
 import Runtime
 import Synchronization
 import TestSupport
@@ -68,6 +70,20 @@ import Time
         check(try await eventually { stage.subscriptions.count == 2 })
         await consumer.drain()
         #expect(stage.subscriptions.last?.isDrained == true)
+    }
+
+    @Test func aStoreThatIsConnectedAndTakesNoWritesGetsNoWork() async throws {
+        let stage = Backstage()
+        let store = ScriptedStore(.changed)
+        store.refuse(.redis(RedisError(.refused, "OOM command not allowed")))
+        let consumer = try stage.consumer(store: store)
+        try await consumer.start()
+        let looks = stage.looks
+        check(try await eventually { stage.looks > looks + 3 })
+        #expect(stage.subscriptions.isEmpty)
+        store.refuse(nil)
+        check(try await eventually { stage.subscriptions.count == 1 })
+        await consumer.drain()
     }
 
     @Test func poisonDoesNotEndTheIntake() async throws {
