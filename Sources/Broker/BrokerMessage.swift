@@ -25,7 +25,8 @@ package struct BrokerMessage: Sendable, Hashable {
 
 /// A message as it came from a queue.
 package struct BrokerDelivery: Sendable {
-    /// As it was published. Headers that the broker added (`x-…`), and those with parts, are left out.
+    /// As it was published. Headers that the broker added (`x-…`), those with parts, and what is too much (beyond
+    /// 48 KiB, if it is more than 64 KiB in all) are left out.
     package let message: BrokerMessage
     package let exchange: String
     package let routingKey: String

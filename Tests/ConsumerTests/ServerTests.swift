@@ -108,6 +108,23 @@ import Testing
         }
     }
 
+    @Test("Invariant 2: a message full of somebody's headers has its reason in quarantine all the same")
+    func aMessageFullOfHeadersHasItsReason() async throws {
+        try await Stage.with { stage in
+            let quarantine = QuarantineQueue(
+                settings: stage.broker, publisher: stage.publisher, metrics: stage.metrics, log: .discarding)
+            let headers = Dictionary(uniqueKeysWithValues: (0..<20_000).map { ("h\($0)", "v") })
+            try await stage.publisher.publish(
+                BrokerMessage(body: Array("{}".utf8), headers: headers), to: stage.broker.names.intake)
+            let consumer = try stage.consumer()
+            try await consumer.start()
+            check(try await eventually { stage.count("quarantined") >= 1 })
+            await consumer.drain()
+            let listed = try await quarantine.list()
+            #expect(listed.map(\.reason.code) == ["unknownApp"])
+        }
+    }
+
     @Test func anEmptyQuarantineHasNothingToRetry() async throws {
         try await Stage.with { stage in
             let quarantine = QuarantineQueue(

@@ -53,6 +53,7 @@ extension ContentAssembler.Properties {
         }
         guard flags & AMQP_BASIC_HEADERS_FLAG != 0 else { return }
         let table = unsafe properties.pointee.headers
+        var headers: [(name: String, value: String)] = []
         for index in 0..<Int(max(0, unsafe table.num_entries)) {
             let entry = unsafe table.entries[index]
             switch unsafe entry.key.text {
@@ -60,8 +61,9 @@ extension ContentAssembler.Properties {
             case "x-stream-offset": unsafe streamOffset = entry.value.number
             // The broker's own, such as x-first-death-queue, would be taken for the sender's when published again.
             case let name where name.hasPrefix("x-"): continue
-            case let name: if let text = unsafe entry.value.text { message.headers[name] = text }
+            case let name: if let text = unsafe entry.value.text { headers.append((name, text)) }
             }
         }
+        for header in WireLimits.received(headers) { message.headers[header.name] = header.value }
     }
 }

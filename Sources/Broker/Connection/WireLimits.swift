@@ -9,18 +9,38 @@ enum WireLimits {
     /// As much of the text as can be a name or an id.
     static func short(_ text: String) -> String { cut(text, to: shortText) }
 
-    /// The headers that find room, the smallest first: what a message is known by is short, and junk is long.
+    /// The headers to send: those that find room, the smallest first.
     static func fitting(_ headers: [String: String]) -> [(name: String, value: String)] {
-        func cost(_ header: (key: String, value: String)) -> Int {
-            // Two lengths and a type.
-            min(header.key.utf8.count, shortText) + header.value.utf8.count + 6
+        let all = headers.map { (name: short($0.key), value: $0.value) }
+        guard size(all) > Self.headers else { return all }
+        return fitting(all.sorted { (cost($0), $0.name) < (cost($1), $1.name) }, in: Self.headers)
+    }
+
+    /// The headers to take from a message: all, or if they are far too many as many as leave room for what is added
+    /// when the message is sent on, and for that to be taken in whole.
+    static func received(_ headers: [(name: String, value: String)]) -> [(name: String, value: String)] {
+        size(headers) > 64 << 10 ? fitting(headers, in: 48 << 10) : headers
+    }
+
+    private static func fitting(
+        _ headers: [(name: String, value: String)], in room: Int
+    ) -> [(name: String, value: String)] {
+        var room = room
+        return headers.filter { header in
+            let cost = cost(header)
+            guard cost <= room else { return false }
+            room -= cost
+            return true
         }
-        var room = Self.headers
-        if headers.reduce(0, { $0 + cost($1) }) <= room { return headers.map { (short($0.key), $0.value) } }
-        return headers.sorted { (cost($0), $0.key) < (cost($1), $1.key) }.prefix { header in
-            room -= cost(header)
-            return room >= 0
-        }.map { (short($0.key), $0.value) }
+    }
+
+    private static func size(_ headers: [(name: String, value: String)]) -> Int {
+        headers.reduce(0) { $0 + cost($1) }
+    }
+
+    /// The bytes that a header takes: two lengths and a type besides its texts.
+    private static func cost(_ header: (name: String, value: String)) -> Int {
+        header.name.utf8.count + header.value.utf8.count + 6
     }
 
     private static func cut(_ text: String, to limit: Int) -> String {
