@@ -94,9 +94,17 @@ struct HoldfastSettings {
             return SettingsReader(
                 file: try JSONValue.parse(bytes, allowingComments: true), environment: environment)
         } catch {
-            let line = bytes.prefix(error.offset).count { $0 == UInt8(ascii: "\n") } + 1
-            throw UsageError("\(path), line \(line): \(error.code.rawValue)")
+            throw UsageError("\(path), \(place(of: error, in: bytes)): \(error.code.rawValue)")
         }
+    }
+
+    /// Line, column and what stands there, for whoever has the file open.
+    private static func place(of error: JSONError, in bytes: [UInt8]) -> String {
+        let before = bytes.prefix(error.offset)
+        let line = before.count { $0 == UInt8(ascii: "\n") } + 1
+        let column = before.count - (before.lastIndex(of: UInt8(ascii: "\n")) ?? -1)
+        let rest = bytes.dropFirst(error.offset).prefix { $0 != UInt8(ascii: "\n") }.prefix(20)
+        return "line \(line), column \(column), at “\(String(decoding: rest, as: UTF8.self))”"
     }
 
     private static var processEnvironment: [String: String] {

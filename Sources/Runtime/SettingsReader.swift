@@ -94,7 +94,7 @@ package struct SettingsReader: Sendable {
             do {
                 let text = try readFile(path)
                 return Secret(text.hasSuffix("\n") ? String(text.dropLast()) : text)
-            } catch { throw Complaint("cannot be read: \(error)") }
+            } catch { throw Complaint("cannot be read: \(error)", contrastsValue: false) }
         }
         return fromFile ?? direct
     }
@@ -201,6 +201,7 @@ package struct SettingsReader: Sendable {
             claimed.insert(path(key))
             return []
         }
+        if object.members.isEmpty { claimed.insert(path(key)) }
         return object.keys.sorted()
     }
 
@@ -225,13 +226,17 @@ package struct SettingsReader: Sendable {
     /// Throws all mistakes, unknown names included. Call it once everything has been read.
     package func finish() throws(SettingsError) {
         var problems = problems
+        let known = claimedNames
         for path in unclaimed(in: file, at: []) {
             let name = path.joined(separator: ".")
-            problems.append("\(name): there is no such setting" + suggestion(for: name, among: claimedNames))
+            problems.append(
+                known.contains(name)
+                    ? "\(name): must be an object"
+                    : "\(name): there is no such setting" + suggestion(for: name, among: known))
         }
         for variable in environment.keys.sorted() where !claimedVariables.contains(variable) {
             problems.append(
-                "\(variable): there is no such setting" + suggestion(for: variable, among: Array(claimedVariables)))
+                "\(variable): there is no such setting" + suggestion(for: variable, among: claimedVariables))
         }
         if !problems.isEmpty { throw SettingsError(problems: problems) }
     }
@@ -247,7 +252,13 @@ package struct SettingsReader: Sendable {
 
     private struct Complaint: Error {
         let text: String
-        init(_ text: String) { self.text = text }
+        /// Whether what was given belongs behind it: "must be …, not …".
+        let contrastsValue: Bool
+
+        init(_ text: String, contrastsValue: Bool = true) {
+            self.text = text
+            self.contrastsValue = contrastsValue
+        }
     }
 
     private mutating func read<Value>(
@@ -270,8 +281,9 @@ package struct SettingsReader: Sendable {
             return fallback
         }
         do { return try convert(text) } catch {
-            let given = type == .secret ? "" : ", not \"\(text)\""
-            problems.append("\(origin): \((error as? Complaint)?.text ?? "\(error)")\(given)")
+            let complaint = error as? Complaint
+            let given = type == .secret || complaint?.contrastsValue == false ? "" : ", not \"\(text)\""
+            problems.append("\(origin): \(complaint?.text ?? "\(error)")\(given)")
             return fallback
         }
     }
@@ -289,7 +301,8 @@ package struct SettingsReader: Sendable {
         case .array(let elements) where type == .list && elements.allSatisfy { $0.string != nil }:
             return (name, elements.compactMap(\.string).joined(separator: ","))
         default:
-            problems.append("\(name): must be a \(type.rawValue)\(type == .list ? " of strings" : "")")
+            let article = type == .integer ? "an" : "a"
+            problems.append("\(name): must be \(article) \(type.rawValue)\(type == .list ? " of strings" : "")")
             return (name, nil)
         }
     }
@@ -307,9 +320,12 @@ package struct SettingsReader: Sendable {
         return object.members.flatMap { unclaimed(in: $0.value, at: path + [$0.key]) }
     }
 
-    private var claimedNames: [String] { claimed.map { $0.joined(separator: ".") } }
+    /// All names that exist, those of whole parts included.
+    private var claimedNames: Set<String> {
+        Set(claimed.flatMap { path in path.indices.map { path[...$0].joined(separator: ".") } })
+    }
 
-    private func suggestion(for name: String, among known: [String]) -> String {
+    private func suggestion(for name: String, among known: Set<String>) -> String {
         NearestName.to(name, among: known).map { "; did you mean \($0)?" } ?? ""
     }
 

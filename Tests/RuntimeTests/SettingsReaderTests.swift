@@ -60,8 +60,11 @@ import Testing
 
     @Test func aWrongTypeIsAMistake() throws {
         #expect(try problems(#"{"broker":{"host":1}}"#) == ["broker.host: must be a string"])
-        #expect(try problems(#"{"broker":[]}"#) == ["broker: there is no such setting"])
+        #expect(try problems(#"{"broker":{"prefetch":true}}"#) == ["broker.prefetch: must be an integer"])
+        #expect(try problems(#"{"broker":[]}"#) == ["broker: must be an object"])
         #expect(try problems(#"{"apps":[]}"#) == ["apps: must be an object"])
+        #expect(try problems(#"{"apps":{}}"#) == [])
+        #expect(try problems(#"{"brokr":{}}"#) == ["brokr: there is no such setting; did you mean broker?"])
     }
 
     @Test func secretsComeFromFilesToo() throws {
