@@ -71,10 +71,10 @@ extension BrokerSettings {
         virtualHost = settings.string("broker.virtualHost", default: virtualHost, "Virtual host that holds the queues.")
         user = settings.string("broker.user", default: user, "User to log in as.")
         password = settings.secret("broker.password", default: "guest", "Password of the user.") ?? password
-        let authority = settings.optionalString(
+        let authority = settings.optionalFile(
             "broker.tls.certificateAuthorityFile", "PEM file of the authorities to trust; given, TLS is used.")
-        let certificate = settings.optionalString("broker.tls.certificateFile", "PEM file of our own certificate.")
-        let key = settings.optionalString("broker.tls.keyFile", "PEM file of the key of our own certificate.")
+        let certificate = settings.optionalFile("broker.tls.certificateFile", "PEM file of our own certificate.")
+        let key = settings.optionalFile("broker.tls.keyFile", "PEM file of the key of our own certificate.")
         if let authority {
             tls = TLS(certificateAuthorityFile: authority, certificateFile: certificate, keyFile: key)
         } else if certificate != nil || key != nil {

@@ -72,7 +72,8 @@ package struct GatewaySettings: Sendable {
             bytes = BearerKey.digest(of: Array(secret.value.utf8))
         case (nil, let digest??) where digest.count == 32: bytes = digest
         default:
-            settings.complain(about: "secret", "or a digest of 64 hexadecimal digits must be given, and not both")
+            settings.complain(
+                about: "secret", "give the key itself or its digest, 64 hexadecimal digits, and not both")
             return nil
         }
         return BearerKey(

@@ -70,9 +70,9 @@ package struct HTTPServerSettings: Sendable {
         }
         readDeadlines(&settings, prefix)
         readLimits(&settings, prefix)
-        let chain = settings.optionalString(
+        let chain = settings.optionalFile(
             prefix + "certificateFile", "Certificate chain in PEM, leaf first; TLS is spoken when it is given.")
-        let key = settings.optionalString(prefix + "privateKeyFile", "The certificate's private key in PEM.")
+        let key = settings.optionalFile(prefix + "privateKeyFile", "The certificate's private key in PEM.")
         switch (chain, key) {
         case (let chain?, let key?): certificate = Certificate(chainFile: chain, keyFile: key)
         case (nil, nil): break

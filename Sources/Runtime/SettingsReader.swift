@@ -65,6 +65,17 @@ package struct SettingsReader: Sendable {
         read(key, .text, nil, nil, help) { $0 }
     }
 
+    /// The path of a file that can be read.
+    package mutating func optionalFile(_ key: String, _ help: String) -> String? {
+        let readFile = readFile
+        return read(key, .text, nil, nil, help) { path in
+            do { _ = try readFile(path) } catch {
+                throw Complaint("cannot be read: \(error)", contrastsValue: false)
+            }
+            return path
+        }
+    }
+
     /// A string that must be given.
     package mutating func requiredString(_ key: String, _ help: String) -> String {
         let value: String? = read(key, .text, nil, nil, help, isRequired: true) { $0 }
