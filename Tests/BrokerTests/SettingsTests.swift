@@ -5,7 +5,7 @@ import Testing
 
 struct BrokerSettingsTests {
     private func read(_ environment: [String: String]) throws -> BrokerSettings {
-        var reader = SettingsReader(file: .object(JSONObject()), environment: environment)
+        var reader = SettingsReader(file: .object(JSONObject()), environment: environment) { _ in "a file" }
         let settings = BrokerSettings(&reader)
         try reader.finish()
         return settings
