@@ -38,8 +38,8 @@ let package = Package(
         library("Broker", ["CLibraries", "Runtime", "Time"]),
         library("Redis", ["CLibraries", "Runtime"]),
         library("Entitlements", ["JSON", "Time"]),
-        library("AppStore", ["CLibraries", "JSON", "Time", "Runtime", "Entitlements"]),
-        library("CacheTier", ["JSON", "Time", "Runtime", "Redis", "Entitlements"]),
+        library("AppStore", ["CLibraries", "JSON", "Time", "Runtime", "HTTP", "Entitlements"]),
+        library("CacheTier", ["JSON", "Time", "Runtime", "Redis", "Entitlements", "AppStore"]),
         library(
             "Gateway",
             ["CLibraries", "JSON", "Time", "Runtime", "HTTP", "Broker", "Entitlements", "AppStore", "CacheTier"]),

@@ -9,8 +9,8 @@ internal import Runtime
 @safe final class HiredisConnection {
     /// Called once: the connection stands, or the reason why not.
     var onOpen: (RedisError?) -> Void = { _ in }
-    /// Called once for each command in order; nil when the connection broke before.
-    var onReply: (RedisReply?) -> Void = { _ in }
+    /// Called once for each command in order; fails with what broke the connection when it did before the reply.
+    var onReply: (Result<RedisReply, RedisError>) -> Void = { _ in }
     /// Called last, once, with what broke the connection.
     var onClose: (RedisError) -> Void = { _ in }
 
@@ -53,6 +53,8 @@ internal import Runtime
         unsafe attach(context)
     }
 
+    private static let broken = RedisError(.unreachable, "the connection broke")
+
     private static let brokenPipesAreErrors: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 
     private func attach(_ context: UnsafeMutablePointer<redisAsyncContext>) {
@@ -86,7 +88,7 @@ internal import Runtime
     // MARK: What the owner does
 
     /// Puts a command into the output buffer; everything put there in one turn of the loop leaves in one write.
-    /// False when the connection is going down; then neither reply nor nil will come for it.
+    /// False when the connection is going down; then `onReply` will not be called for it.
     func send(_ arguments: [RedisArgument]) -> Bool {
         guard let context = unsafe context, closing == nil else { return false }
         var flat: [UInt8] = []
@@ -119,7 +121,7 @@ internal import Runtime
         return true
     }
 
-    /// Breaks the connection: every command in flight gets nil, then `onClose` is called with `reason`.
+    /// Breaks the connection: every command in flight fails with `reason`, then `onClose` is called with `reason`.
     func close(_ reason: RedisError) {
         if closing == nil { closing = reason }
         guard depth == 0, let context = unsafe context else { return }
@@ -169,7 +171,7 @@ internal import Runtime
 
     private func finish() {
         guard depth == 0 else { return }
-        let reason = closing ?? RedisError(.unreachable, "the connection broke")
+        let reason = closing ?? Self.broken
         let (opened, closed) = (onOpen, onClose)
         (onOpen, onReply, onClose) = ({ _ in }, { _ in }, { _ in })
         if !isOpen { opened(reason) }
@@ -188,7 +190,12 @@ internal import Runtime
 
     private func replied(_ reply: UnsafeMutableRawPointer?) {
         inFlight -= 1
-        onReply(unsafe reply.map { unsafe ReplyBuilder.reply(from: $0) })
+        if let reply = unsafe reply {
+            onReply(.success(unsafe ReplyBuilder.reply(from: reply)))
+        } else {
+            note()
+            onReply(.failure(closing ?? Self.broken))
+        }
     }
 
     private func contextIsGone() {

@@ -111,21 +111,24 @@ package actor RedisClient: Service {
         armDeadline(deadline)
     }
 
-    private func replied(_ reply: RedisReply?) {
+    private func replied(_ reply: Result<RedisReply, RedisError>) {
         guard let entry = commands.takeFirst() else { return }
         switch entry.waiter {
         case .handshake(let step):
-            if let reply { shookHands(step, reply) }
+            if case .success(let reply) = reply { shookHands(step, reply) }
         // Whatever it is: somebody is there.
         case .heartbeat: break
         case .caller(let continuation, let sent):
-            if let reply {
+            switch reply {
+            case .success:
                 metrics.latency.record(.now - sent)
-                continuation.resume(returning: .success(reply))
-            } else if entry.deadline <= .now {
+                continuation.resume(returning: reply)
+            case .failure where entry.deadline <= .now:
                 continuation.resume(returning: .failure(RedisError(.timedOut, "no reply in time")))
-            } else {
-                continuation.resume(returning: .failure(lastFailure))
+            // Another command's deadline is not this one's.
+            case .failure(let reason):
+                let code: RedisError.Code = reason.code == .closed ? .closed : .unreachable
+                continuation.resume(returning: .failure(RedisError(code, reason.message)))
             }
         }
         if state == .draining && commands.count == 0 { closeConnection(RedisError(.closed)) }
@@ -268,8 +271,6 @@ package actor RedisClient: Service {
 
     private func closeConnection(_ reason: RedisError) {
         connected.store(false, ordering: .releasing)
-        // Waiters are told while the connection closes, so the reason comes first.
-        lastFailure = RedisError(reason.code == .closed ? .closed : .unreachable, reason.message)
         connection?.close(reason)
     }
 

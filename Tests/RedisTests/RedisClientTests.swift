@@ -239,6 +239,19 @@ import Testing
         }
     }
 
+    @Test func whoWaitsWhenTheServerBreaksOffLearnsWhy() async throws {
+        let server = try ScriptedServer(replies: [["nonsense\r\n"]])
+        try await withClient(port: server.port) { client in
+            do throws(RedisError) {
+                _ = try await client.send(["GET", "a"])
+                Issue.record("the reply was taken")
+            } catch {
+                #expect(error.code == .unreachable)
+                check(error.message.contains("Protocol error"), "\(error)")
+            }
+        }
+    }
+
     @Test func aReplyInPiecesIsPutTogether() async throws {
         let server = try ScriptedServer(replies: [["*2\r", "\n$3\r\na", "bc\r\n*", "-1\r\n"]])
         try await withClient(port: server.port) { client in
