@@ -73,13 +73,41 @@ extension JSONWriter {
         member("productId", subscription.productID)
         member("nextProductId", subscription.nextProductID)
         member("pendingChange", subscription.pendingChange?.rawValue)
+        member("pendingChangeAt", subscription.pendingChangeAt?.rfc3339)
         member("state", subscription.state.rawValue)
         member("access", subscription.access)
         member("expiresAt", subscription.expiresAt?.rfc3339)
         member("gracePeriodExpiresAt", subscription.gracePeriodExpiresAt?.rfc3339)
         member("willRenew", subscription.willRenew)
+        member("trial", subscription.isTrial)
+        value("offer", subscription.offer)
+        value("nextOffer", subscription.nextOffer)
+        value("priceIncrease", subscription.priceIncrease)
         member("ownership", subscription.ownership)
+        member("seats", subscription.seats)
+        member("nextChangeAt", subscription.nextChangeAt?.rfc3339)
+        member("nextState", subscription.nextState?.rawValue)
         member("pendingVerification", subscription.pendingVerification)
+        endObject()
+    }
+
+    private mutating func value(_ key: String, _ offer: Offer?) {
+        self.key(key)
+        guard let offer else { return null() }
+        beginObject()
+        member("type", offer.type)
+        member("identifier", offer.identifier)
+        member("discountType", offer.discountType)
+        endObject()
+    }
+
+    private mutating func value(_ key: String, _ increase: PriceIncrease?) {
+        self.key(key)
+        guard let increase else { return null() }
+        beginObject()
+        member("agreed", increase.isAgreed)
+        member("renewalPrice", increase.renewalPrice)
+        member("currency", increase.currency)
         endObject()
     }
 }

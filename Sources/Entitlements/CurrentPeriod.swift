@@ -22,6 +22,8 @@ struct CurrentPeriod {
     let revocation: Revocation?
     /// The last signed date of its transactions.
     let signedDate: Timestamp
+    /// The seats of all its transactions that stand, without those taken back; nil where Apple gives no quantity.
+    let seats: Int64?
 
     struct Revocation {
         var date: Timestamp
@@ -52,6 +54,10 @@ struct CurrentPeriod {
         end = newest.end(by: map)
         revocation = revocations.count == members.count ? revocations.max { $0.date < $1.date } : nil
         signedDate = members.map(\.signedDate).max() ?? newest.signedDate
+        seats = members.compactMap(\.standingSeats).reduce(nil) { sum, seats in
+            let (total, overflows) = (sum ?? 0).addingReportingOverflow(seats)
+            return overflows ? .max : total
+        }
     }
 
     /// What the transaction itself says, before anything else is asked.
@@ -121,6 +127,14 @@ extension ArraySlice {
 }
 
 extension TransactionFact {
+    /// What of `quantity` has not been taken back.
+    fileprivate var standingSeats: Int64? {
+        guard let quantity else { return nil }
+        guard revocationDate == nil else { return 0 }
+        let (rest, overflows) = quantity.subtractingReportingOverflow(max(0, revokedSeatQuantity ?? 0))
+        return overflows ? 0 : max(0, rest)
+    }
+
     var kind: PurchaseKind { PurchaseKind(type: type, expires: expiresDate != nil) }
 
     /// Apple's end; without one the duration that the map gives. A lifetime purchase has none whatever the map says.

@@ -61,6 +61,10 @@ extension RenewalFact: CodedFact {
         coder.field("offer", &offerType)
         coder.field("offerId", &offerIdentifier)
         coder.field("hash", &payloadHash)
+        // Version 2.
+        coder.field("discount", &offerDiscountType)
+        coder.field("price", &renewalPrice)
+        coder.field("cur", &currency)
     }
 }
 

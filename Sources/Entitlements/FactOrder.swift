@@ -32,12 +32,17 @@ extension Optional where Wrapped: VersionedFact {
 
 extension TransactionFact: VersionedFact {
     var takesBack: Bool { revocationDate != nil }
-    var content: [UInt8] { Array(payloadHash.utf8) + [0] + RecordWriter.bytes(of: self) }
+    var content: [UInt8] { ordered(payloadHash, self) }
 }
 
 extension RenewalFact: VersionedFact {
     var takesBack: Bool { false }
-    var content: [UInt8] { Array(payloadHash.utf8) + [0] + RecordWriter.bytes(of: self) }
+    var content: [UInt8] { ordered(payloadHash, self) }
+}
+
+/// Fields of a later version of the record stand last; without the closing brace, who has them follows who has not.
+private func ordered(_ hash: String, _ fact: some CodedFact) -> [UInt8] {
+    Array(hash.utf8) + [0] + RecordWriter.bytes(of: fact).dropLast()
 }
 
 extension StatusFact: VersionedFact {

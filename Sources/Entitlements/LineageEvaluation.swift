@@ -13,7 +13,17 @@ package struct LineageEvaluation: Sendable, Hashable {
     package internal(set) var productID: String?
     /// The product after the next renewal; nil once it will not renew (ruling 9).
     package internal(set) var nextProductID: String?
+    /// What else than a plain renewal the end of the current period will bring, and when.
     package internal(set) var pendingChange: PendingChange?
+    package internal(set) var pendingChangeAt: Timestamp?
+    /// The offer that the current period was bought with.
+    package internal(set) var offer: Offer?
+    /// The offer that the next renewal will use.
+    package internal(set) var nextOffer: Offer?
+    /// A rise in price that the customer has been told of; nil once there is none ahead.
+    package internal(set) var priceIncrease: PriceIncrease?
+    /// Seats that are paid and not taken back; nil where Apple counts none.
+    package internal(set) var seats: Int64?
     /// The end of the current paid period as Apple signed it (or as the map's duration gives it); nil without an end.
     package internal(set) var expiresAt: Timestamp?
     /// Set while a grace period runs.
@@ -33,8 +43,14 @@ package struct LineageEvaluation: Sendable, Hashable {
     package internal(set) var formerEntitlements: [String: Timestamp] = [:]
     /// The first instant after this one at which any of the above differs if nothing new becomes known.
     package internal(set) var nextChangeAt: Timestamp?
+    /// The state at `nextChangeAt`; it may be the same with another product or date.
+    package internal(set) var nextState: LineageState?
 
     package var access: Bool { state.hasAccess }
+    /// Whether the current period is free of charge.
+    package var isTrial: Bool { offer?.discountType == "FREE_TRIAL" }
+    /// Whether somebody else in the family paid.
+    package var isFamilyShared: Bool { ownership == "FAMILY_SHARED" }
 }
 
 extension LineageRecord {
@@ -44,8 +60,12 @@ extension LineageRecord {
     ) -> LineageEvaluation {
         var evaluation = state(at: instant, map: map, policy: policy)
         // The result can differ only where one of the instants in the facts is passed: try these in order.
-        evaluation.nextChangeAt = turningPoints(after: instant, map: map, policy: policy).first {
-            state(at: $0, map: map, policy: policy) != evaluation
+        for point in turningPoints(after: instant, map: map, policy: policy) {
+            let then = state(at: point, map: map, policy: policy)
+            guard then != evaluation else { continue }
+            evaluation.nextChangeAt = point
+            evaluation.nextState = then.state
+            break
         }
         return evaluation
     }
@@ -113,6 +133,8 @@ extension LineageEvaluation {
         productID = period.transaction.productID
         expiresAt = period.end
         ownership = period.transaction.ownership
+        offer = Offer(period.transaction)
+        seats = period.seats
         let product = map[period.transaction.productID]
         isMapped = product != nil
         entitlements = product?.entitlements ?? []
@@ -133,8 +155,11 @@ extension LineageEvaluation {
             let next = news.renewal?.autoRenewProductID ?? period.transaction.productID
             nextProductID = next
             pendingChange = map.change(from: period.transaction.productID, to: next)
+            nextOffer = news.renewal.flatMap(Offer.init)
+            priceIncrease = news.renewal.flatMap(PriceIncrease.init)
         } else {
             pendingChange = .cancel
         }
+        if pendingChange != nil { pendingChangeAt = period.end }
     }
 }

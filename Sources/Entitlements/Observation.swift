@@ -129,6 +129,10 @@ package struct RenewalFact: Sendable, Hashable {
     package var appAccountToken: String?
     package var offerType: Int64?
     package var offerIdentifier: String?
+    package var offerDiscountType: String?
+    /// What the next renewal costs, in milliunits of `currency`.
+    package var renewalPrice: Int64?
+    package var currency: String?
     package var payloadHash: String
 
     package init(
@@ -136,7 +140,8 @@ package struct RenewalFact: Sendable, Hashable {
         autoRenewProductID: String? = nil, autoRenewStatus: Int64? = nil, isInBillingRetryPeriod: Bool? = nil,
         gracePeriodExpiresDate: Timestamp? = nil, expirationIntent: Int64? = nil, priceIncreaseStatus: Int64? = nil,
         renewalDate: Timestamp? = nil, appAccountToken: String? = nil, offerType: Int64? = nil,
-        offerIdentifier: String? = nil, payloadHash: String
+        offerIdentifier: String? = nil, offerDiscountType: String? = nil, renewalPrice: Int64? = nil,
+        currency: String? = nil, payloadHash: String
     ) {
         self.originalTransactionID = originalTransactionID
         self.signedDate = signedDate
@@ -151,6 +156,9 @@ package struct RenewalFact: Sendable, Hashable {
         self.appAccountToken = appAccountToken
         self.offerType = offerType
         self.offerIdentifier = offerIdentifier
+        self.offerDiscountType = offerDiscountType
+        self.renewalPrice = renewalPrice
+        self.currency = currency
         self.payloadHash = payloadHash
     }
 }

@@ -19,13 +19,18 @@ package struct RecordError: Error, Sendable, Hashable, CustomStringConvertible {
 extension LineageRecord {
     /// The version that `encoded` writes. A new one is needed when a member changes its meaning or a fact gains a field;
     /// decoding goes on reading the older ones.
-    static let version: Int64 = 1
+    ///
+    /// - 1: the first.
+    /// - 2: renewals have the price, currency and discount of what comes next.
+    static let version: Int64 = 2
 
     /// The canonical bytes: compact JSON, members in a fixed order, what is absent left out. Equal facts, equal bytes.
-    package func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] { encoded(as: Self.version) }
+
+    private func encoded(as version: Int64) -> [UInt8] {
         var json = JSONWriter(reservingCapacity: 256 + 512 * transactions.count)
         json.beginObject()
-        json.member("v", Self.version)
+        json.member("v", version)
         if !transactions.isEmpty {
             json.array("t", transactions) { json, fact in RecordWriter.write(fact, to: &json) }
         }
@@ -45,7 +50,8 @@ extension LineageRecord {
         return json.bytes
     }
 
-    /// Reads what `encoded` wrote, and refuses everything else: `encoded()` of the result is `bytes` again.
+    /// Reads what `encoded` wrote, in this version or an older one, and refuses everything else: written as the same
+    /// version, the result is `bytes` again.
     package init(decoding bytes: [UInt8], lineage: LineageID) throws(RecordError) {
         let members: [RecordReader.Member]
         do { members = try RecordReader.members(of: bytes) } catch {
@@ -54,8 +60,8 @@ extension LineageRecord {
         guard let first = members.first, first.key == "v", let version = first.value.int64 else {
             throw RecordError(code: .malformed, detail: "v")
         }
-        // Older versions are read here, each brought forward to the present one; there is none yet.
-        guard version == Self.version else { throw RecordError(code: .unknownVersion, detail: "\(version)") }
+        // A version that only added fields is read as it is: what it did not know is absent.
+        guard 1...Self.version ~= version else { throw RecordError(code: .unknownVersion, detail: "\(version)") }
 
         self.init(lineage: lineage)
         for member in members.dropFirst() {
@@ -74,7 +80,7 @@ extension LineageRecord {
         for (earlier, later) in zip(transactions, transactions.dropFirst()) where !earlier.isBefore(later) {
             throw RecordError(code: .notCanonical, detail: "order of transactions")
         }
-        guard encoded() == bytes else { throw RecordError(code: .notCanonical, detail: "bytes") }
+        guard encoded(as: version) == bytes else { throw RecordError(code: .notCanonical, detail: "bytes") }
     }
 }
 

@@ -28,11 +28,36 @@ import Time
                 "reason":"storeSilent","syncing":true,"actions":{"purchase":true,"manageSubscription":false}},\
                 "entitlements":[{"id":"basic","active":true,"validUntil":"2025-07-15T15:06:40.000Z","state":"active",\
                 "willRenew":true,"grantedBy":["1000"]}],"subscriptions":[{"originalTransactionId":"1000",\
-                "productId":"basic","nextProductId":"basic","pendingChange":null,"state":"active","access":true,\
+                "productId":"basic","nextProductId":"basic","pendingChange":null,"pendingChangeAt":null,\
+                "state":"active","access":true,\
                 "expiresAt":"2025-07-15T15:06:40.000Z","gracePeriodExpiresAt":null,"willRenew":true,\
-                "ownership":"PURCHASED","pendingVerification":false}]}
+                "trial":false,"offer":null,"nextOffer":null,"priceIncrease":null,"ownership":"PURCHASED",\
+                "seats":null,"nextChangeAt":"2025-07-15T15:06:40.000Z","nextState":"hold",\
+                "pendingVerification":false}]}
                 """)
         #expect(throws: Never.self) { try JSONValue.parse(Array(text.utf8)) }
+    }
+
+    @Test func offersAndPriceIncreasesAreObjects() throws {
+        let app = TestApp()
+        var transaction = app.period("1")
+        transaction.transaction?.offerType = 1
+        transaction.transaction?.offerDiscountType = "FREE_TRIAL"
+        var renewal = app.renewal(signed: 1)
+        renewal.renewal?.offerType = 2
+        renewal.renewal?.offerIdentifier = "spring"
+        renewal.renewal?.priceIncreaseStatus = 0
+        renewal.renewal?.renewalPrice = 12_990
+        renewal.renewal?.currency = "EUR"
+        let answer = answer(.s, [folded([transaction, renewal], app.lineage())])
+        let subscription = try JSONValue.parse(answer.json(serverTime: day(2)))["subscriptions"]?.array?.first
+        #expect(subscription?["trial"]?.bool == true)
+        #expect(subscription?["offer"]?["type"]?.int64 == 1)
+        #expect(subscription?["offer"]?["discountType"]?.string == "FREE_TRIAL")
+        #expect(subscription?["nextOffer"]?["identifier"]?.string == "spring")
+        #expect(subscription?["priceIncrease"]?["agreed"]?.bool == false)
+        #expect(subscription?["priceIncrease"]?["renewalPrice"]?.int64 == 12_990)
+        #expect(subscription?["priceIncrease"]?["currency"]?.string == "EUR")
     }
 
     @Test func nothingIsTwoEmptyLists() throws {

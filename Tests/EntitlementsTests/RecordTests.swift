@@ -67,7 +67,7 @@ import Time
             period("1", from: day(0), to: day(30), token: "a"), renewal: renewal(signed: day(2), on: false), status: 1)
         #expect(
             String(decoding: record.encoded(), as: UTF8.self)
-                == #"{"v":1,"t":[{"id":"1","orig":"1000","prod":"basic.month","signed":1750000000000,"#
+                == #"{"v":2,"t":[{"id":"1","orig":"1000","prod":"basic.month","signed":1750000000000,"#
                 + #""from":1750000000000,"to":1752592000000,"type":"Auto-Renewable Subscription","group":"g","#
                 + #""token":"a","own":"PURCHASED","hash":"1-1750000000000"}],"#
                 + #""r":{"orig":"1000","signed":1750172800000,"auto":0,"hash":"renewal-1750172800000"},"#
@@ -76,9 +76,33 @@ import Time
         #expect(try LineageRecord(decoding: record.encoded(), lineage: lineage) == record)
     }
 
+    @Test func theFirstVersionIsReadAndWrittenAsThePresentOne() throws {
+        let first =
+            #"{"v":1,"r":{"orig":"1000","signed":1750172800000,"auto":1,"consent":0,"hash":"h"},"#
+            + #""s":{"status":1,"signed":1750172800000}}"#
+        let record = try LineageRecord(decoding: Array(first.utf8), lineage: lineage)
+        #expect(record.renewal?.priceIncreaseStatus == 0)
+        #expect(record.renewal?.renewalPrice == nil)
+        check(String(decoding: record.encoded(), as: UTF8.self) == first.replacing("\"v\":1", with: "\"v\":2"))
+    }
+
+    @Test("Invariant 3: what an older version left out comes back in any order")
+    func whatAnOlderVersionLeftOutComesBackInAnyOrder() throws {
+        var whole = renewal(signed: day(2), on: true)
+        whole.renewalPrice = 9_990
+        let old = try LineageRecord(
+            decoding: Array(
+                #"{"v":1,"r":{"orig":"1000","signed":1750172800000,"auto":1,"hash":"renewal-1750172800000"}}"#.utf8),
+            lineage: lineage)
+        let new = record(renewal: whole)
+        #expect(old.merging(new).encoded() == new.merging(old).encoded())
+        #expect(old.merging(new).renewal?.renewalPrice == 9_990)
+    }
+
     @Test(arguments: [
         ("", RecordError.Code.malformed), ("[]", .malformed), ("{}", .malformed), (#"{"v":"1"}"#, .malformed),
-        (#"{"v":2}"#, .unknownVersion), (#"{"v":1,"x":1}"#, .malformed), (#"{ "v":1}"#, .notCanonical),
+        (#"{"v":0}"#, .unknownVersion), (#"{"v":3}"#, .unknownVersion), (#"{"v":1,"x":1}"#, .malformed),
+        (#"{ "v":1}"#, .notCanonical),
         (#"{"v":1,"t":[]}"#, .notCanonical), (#"{"v":1,"t":[1]}"#, .malformed),
         (#"{"v":1,"s":{"status":1}}"#, .malformed), (#"{"v":1,"s":{"signed":1,"status":1}}"#, .malformed),
         (#"{"v":1,"s":{"status":1,"signed":1,"more":1}}"#, .malformed),

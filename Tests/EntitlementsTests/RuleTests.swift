@@ -116,6 +116,71 @@ import Time
         #expect(evaluation.productID == current)
         #expect(evaluation.nextProductID == next)
         #expect(evaluation.pendingChange == change)
+        #expect(evaluation.pendingChangeAt == day(30))
+        // Without news the period's end brings no change of product.
+        #expect(record.at(day(30)).productID == current)
+    }
+
+    @Test func aFreeTrialIsAnOfferInUse() {
+        var trial = period("1", from: day(0), to: day(7))
+        (trial.offerType, trial.offerDiscountType) = (1, "FREE_TRIAL")
+        let record = record(trial, period("2", from: day(7), to: day(37)))
+        #expect(record.at(day(1)).isTrial)
+        #expect(record.at(day(1)).offer?.type == 1)
+        #expect(record.at(day(1)).nextChangeAt == day(7))
+        #expect(record.at(day(1)).nextState == .active)
+        #expect(!record.at(day(7)).isTrial)
+        #expect(record.at(day(7)).offer == nil)
+    }
+
+    @Test func anOfferThatCostsSomethingIsNoTrialAndAnUnknownKindSurvives() {
+        var offered = period("1", from: day(0), to: day(30))
+        (offered.offerType, offered.offerIdentifier, offered.offerDiscountType) = (99, "autumn", "PAY_AS_YOU_GO")
+        let evaluation = record(offered).at(day(1))
+        #expect(!evaluation.isTrial)
+        #expect(evaluation.offer?.type == 99)
+        #expect(evaluation.offer?.identifier == "autumn")
+    }
+
+    @Test func theNextOfferIsShownWhileTheSubscriptionWillRenew() {
+        var promised = renewal(signed: day(2))
+        (promised.offerType, promised.offerIdentifier) = (4, "come-back")
+        #expect(record(period("1", from: day(0), to: day(30)), renewal: promised).at(day(3)).nextOffer?.type == 4)
+        promised.autoRenewStatus = 0
+        #expect(record(period("1", from: day(0), to: day(30)), renewal: promised).at(day(3)).nextOffer == nil)
+    }
+
+    @Test(arguments: [(Int64(0), false), (1, true)])
+    func aPriceIncreaseSaysWhetherTheCustomerAgreed(status: Int64, agreed: Bool) {
+        var told = renewal(signed: day(2))
+        (told.priceIncreaseStatus, told.renewalPrice, told.currency) = (status, 12_990, "EUR")
+        let increase = record(period("1", from: day(0), to: day(30)), renewal: told).at(day(3)).priceIncrease
+        #expect(increase?.isAgreed == agreed)
+        #expect(increase?.renewalPrice == 12_990)
+        #expect(increase?.currency == "EUR")
+    }
+
+    @Test func seatsAreThoseOfAllTransactionsOfThePeriodThatStand() {
+        var first = period("1", from: day(0), to: day(30), seats: 2)
+        first.quantity = 5
+        var added = period("2", from: day(10), to: day(30))
+        added.quantity = 3
+        let record = record(first, added)
+        #expect(record.at(day(1)).seats == 3)
+        #expect(record.at(day(1)).nextChangeAt == day(10))
+        #expect(record.at(day(10)).seats == 6)
+        #expect(LineageRecord(lineage: lineage).at(day(1)).seats == nil)
+    }
+
+    @Test func absurdNumbersOfSeatsAreBounded() {
+        var first = period("1", from: day(0), to: day(30), seats: .min)
+        first.quantity = .max
+        var added = period("2", from: day(10), to: day(30), seats: .max)
+        added.quantity = .min
+        var third = period("3", from: day(10), to: day(30))
+        third.quantity = .max
+        #expect(record(first, added, third).at(day(11)).seats == .max)
+        #expect(record(added).at(day(11)).seats == 0)
     }
 
     @Test func aGracePeriodKeepsAccessUntilItsEnd() {

@@ -36,7 +36,8 @@ extension Verified<RenewalInfoPayload> {
             gracePeriodExpiresDate: payload.gracePeriodExpiresDate, expirationIntent: payload.expirationIntent,
             priceIncreaseStatus: payload.priceIncreaseStatus, renewalDate: payload.renewalDate,
             appAccountToken: payload.appAccountToken, offerType: payload.offerType,
-            offerIdentifier: payload.offerIdentifier, payloadHash: hash)
+            offerIdentifier: payload.offerIdentifier, offerDiscountType: payload.offerDiscountType,
+            renewalPrice: payload.renewalPrice, currency: payload.currency, payloadHash: hash)
     }
 }
 
