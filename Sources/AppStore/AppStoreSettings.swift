@@ -5,13 +5,19 @@ package import Runtime
 /// - `appStore.signedAhead`: how far ahead of our clock a date of signing may lie.
 /// - `appStore.cachedChains`, `appStore.chainAge`: how many verified chains are kept, and for how long.
 /// - `appStore.unknownChainsPerSecond`: how many unknown chains are checked; the bound on what a forger can cost.
+/// - `appStore.revocation`, `appStore.ocsp.*`: whether and how certificates are checked for revocation.
 package struct AppStoreSettings: Sendable {
     package var roots: TrustedRoots
     package var limits: VerificationLimits
+    package var revocation: RevocationSettings
 
-    package init(roots: TrustedRoots = .apple, limits: VerificationLimits = VerificationLimits()) {
+    package init(
+        roots: TrustedRoots = .apple, limits: VerificationLimits = VerificationLimits(),
+        revocation: RevocationSettings = RevocationSettings()
+    ) {
         self.roots = roots
         self.limits = limits
+        self.revocation = revocation
     }
 
     package init(_ settings: inout SettingsReader) {
@@ -33,6 +39,7 @@ package struct AppStoreSettings: Sendable {
             "appStore.unknownChainsPerSecond", default: limits.unknownChainsPerSecond, in: 1...100_000,
             "Unknown certificate chains that are checked within a second; senders beyond are asked to come back.")
         self.limits = limits
+        revocation = RevocationSettings(&settings)
         roots = .apple
         var own: TrustedRoots?
         for path in files {

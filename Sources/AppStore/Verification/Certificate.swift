@@ -8,8 +8,8 @@ internal import Time
 /// extensions, and its reference count is atomic.
 @safe
 final class Certificate: @unchecked Sendable {
-    private let pointer: OpaquePointer
-    private let flags: UInt32
+    let pointer: OpaquePointer
+    let flags: UInt32
 
     let notBefore: Timestamp
     /// The last instant of validity: certificates end with their last second.
@@ -41,7 +41,7 @@ final class Certificate: @unchecked Sendable {
     deinit { unsafe X509_free(pointer) }
 
     /// A date that OpenSSL can read has a year of at most four digits, so the product above cannot overflow.
-    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+    static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
         var parts = unsafe tm()
         guard let time = unsafe time, unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return nil }
         return Int64(unsafe timegm(&parts))

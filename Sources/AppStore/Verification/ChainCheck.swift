@@ -68,7 +68,7 @@ struct ChainCheck {
         }
         let members = [leaf, intermediate, root.certificate]
         return VerifiedChain(
-            key: VerifyingKey(key), links: members.map(VerifiedChain.Link.init),
+            key: VerifyingKey(key), links: members.map(VerifiedChain.Link.init), members: members,
             notBefore: members.map(\.notBefore).max() ?? leaf.notBefore,
             notAfter: members.map(\.notAfter).min() ?? leaf.notAfter,
             isApples: TrustedRoots.apple.fingerprints.contains(root.certificate.fingerprint))

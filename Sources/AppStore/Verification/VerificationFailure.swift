@@ -29,6 +29,10 @@ package struct VerificationFailure: Error, Sendable, Hashable, CustomStringConve
         case disagreement
         /// Properly signed, but dated in the future.
         case signedTooFarAhead
+        /// The certificates are good, but one of them was revoked before or at the date of signing, or its key was lost.
+        case revoked
+        /// Nobody could say whether a certificate is revoked, and the settings insist on knowing.
+        case revocationUnknown
         /// Too many unknown chains at this moment to look at one more.
         case busy
         /// The check itself could not be carried out.
@@ -64,17 +68,17 @@ package struct VerificationFailure: Error, Sendable, Hashable, CustomStringConve
     }
 
     /// Whether the same bytes may pass later.
-    package var isRetryable: Bool { code == .busy || code == .undecidable }
+    package var isRetryable: Bool { code == .busy || code == .undecidable || code == .revocationUnknown }
 
     package var disposition: Disposition {
         switch code {
-        case .malformed, .algorithm, .chainLength, .certificate, .expired, .notTrusted, .signature:
+        case .malformed, .algorithm, .chainLength, .certificate, .expired, .notTrusted, .signature, .revoked:
             // What surrounds a nested part is Apple's, and that is worth keeping.
             isNested ? .quarantine : .refuse
         case .payload, .unknownShape, .wrongKind, .wrongApp, .wrongEnvironment, .disagreement, .signedTooFarAhead,
             .undecidable:
             .quarantine
-        case .busy: .retryLater
+        case .busy, .revocationUnknown: .retryLater
         }
     }
 

@@ -24,6 +24,8 @@ package struct VerifiedChain: Sendable {
     let key: VerifyingKey
     /// Leaf, intermediate and the trusted root (not what the header listed third).
     package let links: [Link]
+    /// The same three themselves.
+    let members: [Certificate]
     /// The span in which all three are valid; each payload's date of signing is held against it.
     package let notBefore: Timestamp
     package let notAfter: Timestamp
