@@ -15,6 +15,7 @@ struct Command: Sendable {
         Command(
             name: "settings", summary: SettingsCommand.summary, help: SettingsCommand.help, run: SettingsCommand.run),
         Command(name: "verify", summary: VerifyCommand.summary, help: VerifyCommand.help, run: VerifyCommand.run),
+        Command(name: "sign", summary: SignCommand.summary, help: SignCommand.help, run: SignCommand.run),
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,
             run: SimulatorCommand.run),
