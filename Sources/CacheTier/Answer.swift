@@ -1,5 +1,5 @@
 package import Entitlements
-internal import JSON
+package import JSON
 package import Time
 
 /// What a customer has, and how good the answer is (invariant 8).
@@ -26,6 +26,14 @@ package struct Answer: Sendable {
     package func json(serverTime: Timestamp) -> [UInt8] {
         var json = JSONWriter(reservingCapacity: 512 + fragment.count)
         json.beginObject()
+        writeHead(to: &json, serverTime: serverTime)
+        json.fragment(fragment)
+        json.endObject()
+        return json.bytes
+    }
+
+    /// Whom it is about and how good it is, for an object that the caller has begun.
+    package func writeHead(to json: inout JSONWriter, serverTime: Timestamp) {
         json.member("app", app.rawValue)
         json.member("customer", customer)
         json.member("environment", environment.rawValue)
@@ -42,9 +50,6 @@ package struct Answer: Sendable {
                 json.member("manageSubscription", level.allowsManaging)
             }
         }
-        json.fragment(fragment)
-        json.endObject()
-        return json.bytes
     }
 
     static func fragment(_ evaluation: CustomerEvaluation) -> [UInt8] {

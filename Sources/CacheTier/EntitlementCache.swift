@@ -15,6 +15,7 @@ package final class EntitlementCache: Service {
     private let feedConnection: RedisClient
     private let commandTimeout: Duration
     private let layout: LayoutGuard
+    private let reader: CustomerReader
     private let memory: MemoryTier
     private let status = FeedStatus()
     private let metrics: CacheMetrics
@@ -40,6 +41,7 @@ package final class EntitlementCache: Service {
         self.redis = RedisClient(name: "cache", settings: redis, loop: loop, metrics: metrics, log: log)
         feedConnection = RedisClient(name: "feed", settings: redis, loop: loop, metrics: metrics, log: log)
         layout = LayoutGuard(redis: self.redis)
+        reader = CustomerReader(redis: self.redis)
         memory = MemoryTier(capacity: settings.memoryBytes, metrics: self.metrics)
         commandTimeout = redis.commandTimeout
     }
@@ -66,14 +68,32 @@ package final class EntitlementCache: Service {
     /// A customer nobody knows has an empty answer; when nobody can say, this throws.
     package func load(_ key: CustomerKey, at instant: Timestamp) async throws(ReadFailure) -> Answer {
         if let answer = answer(for: key, at: instant) { return answer }
+        let (entry, source) = try await entry(for: key)
+        return answer(entry, from: source, at: instant)
+    }
+
+    /// Why the customer has or lacks an entitlement (or anything, when none is named), and the answer it explains.
+    package func explain(
+        _ entitlement: String?, of key: CustomerKey, at instant: Timestamp
+    ) async throws(ReadFailure) -> (Explanation, Answer) {
+        let (entry, source) = try await entry(for: key)
+        let rules = rules[key.app] ?? AppRules()
+        let explanation = Explanation(
+            of: entry.customer.records, entitlement: entitlement, at: instant, map: rules.products,
+            policy: rules.policy)
+        return (explanation, answer(entry, from: source, at: instant))
+    }
+
+    /// From Redis, or what memory still has when that fails.
+    private func entry(for key: CustomerKey) async throws(ReadFailure) -> (MemoryTier.Entry, Answer.Source) {
         switch await read(key).value {
         case .success(let entry):
             metrics.misses.increment()
-            return answer(entry, from: .redis, at: instant)
+            return (entry, .redis)
         case .failure(let failure):
             guard let entry = memory.find(key) else { throw failure }
             metrics.fallbacks.increment()
-            return answer(entry, from: .memory, at: instant)
+            return (entry, .memory)
         }
     }
 
@@ -157,25 +177,12 @@ package final class EntitlementCache: Service {
     private func readOnce(_ key: CustomerKey, epoch: Int) async throws(StoreError) -> CachedCustomer {
         try await layout.verify()
         let sent = ContinuousClock.now
-        let stored = StorageLayout.key(key.path)
-        let reply: RedisReply
-        do { reply = try await redis.send(["HGETALL", .text(stored)]) } catch { throw .redis(error) }
-        guard let fields = reply.array else { throw .redis(RedisError(.unexpectedReply, "HGETALL \(stored)")) }
+        let stored = try await reader.read(key)
         // Nothing may mean that nothing was bought, or that the store was emptied a moment ago.
-        if fields.isEmpty, try await !layout.isSameStore() { status.storeWasReplaced() }
-        var revision: UInt64 = 0
-        var records: [LineageRecord] = []
-        var bytes = 0
-        for pair in stride(from: 0, to: fields.count - 1, by: 2) {
-            guard let field = fields[pair].string, let value = fields[pair + 1].bytes else { continue }
-            if field == "rev" { revision = UInt64(String(decoding: value, as: UTF8.self)) ?? 0 }
-            guard let lineage = StorageLayout.lineageID(field: field, app: key.app, environment: key.environment)
-            else { continue }
-            records.append(try StoredLineage.decode(value, lineage: lineage, key: "\(stored) \(field)").record)
-            bytes += value.count
-        }
+        if stored.isEmpty, try await !layout.isSameStore() { status.storeWasReplaced() }
         return CachedCustomer(
-            key: key, revision: revision, records: records, readAt: sent, epoch: epoch, storedBytes: bytes)
+            key: key, revision: stored.revision, records: stored.records, readAt: sent, epoch: epoch,
+            storedBytes: stored.bytes)
     }
 
     /// Reads changed customers again, so that memory has them should Redis be lost next; returns those that failed.

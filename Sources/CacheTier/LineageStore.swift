@@ -113,6 +113,28 @@ package struct LineageStore: Sendable {
             revision: revision, before: before, after: record)
     }
 
+    // MARK: Reading
+
+    /// All lineages of a customer; none for a customer nobody knows.
+    package func records(of key: CustomerKey) async throws(StoreError) -> [LineageRecord] {
+        try await layout.verify()
+        return try await CustomerReader(redis: redis).read(key).records
+    }
+
+    /// Who has a lineage, and its record; nil for one that nobody has heard of.
+    package func find(_ id: LineageID) async throws(StoreError) -> (holder: Holder, record: LineageRecord)? {
+        try await layout.verify()
+        let lineage = StoredLineageKeys(id)
+        let locator = try await readLocator(lineage)
+        guard let holder = locator.holder else { return nil }
+        var record: LineageRecord?
+        for holder in locator.holders {
+            guard let copy = try await readCopy(lineage, holder).record else { continue }
+            record = record?.merging(copy) ?? copy
+        }
+        return record.map { (holder, $0) }
+    }
+
     // MARK: Steps
 
     private struct Locator {

@@ -34,15 +34,19 @@ package struct Gateway: Sendable {
             store: IntakeStore(broker: sink, spool: SpoolSink(spool), log: log.part("intake")), clock: clock,
             metrics: metrics, log: log.part("intake"))
 
+        let keys = BearerKeys(settings.keys)
         let reads = EntitlementRoutes(
-            cache: cache, keys: BearerKeys(settings.keys), apps: apps, maximumAge: settings.readMaximumAge,
-            clock: clock, metrics: metrics, log: log.part("reads"))
+            cache: cache, keys: keys, apps: apps, maximumAge: settings.readMaximumAge, clock: clock, metrics: metrics,
+            log: log.part("reads"))
+        let explanations = ExplanationRoutes(
+            cache: cache, keys: keys, apps: apps, clock: clock, log: log.part("explanations"))
 
         var loops: [EventLoop] = []
         for number in 0..<settings.loops { loops.append(try EventLoop(name: "http-\(number)")) }
         server = HTTPServer(
             settings: settings.http, loops: loops,
-            handler: GatewayRoutes(intake: intake, reads: reads, intakeBodyBytes: settings.intakeBodyBytes),
+            handler: GatewayRoutes(
+                intake: intake, reads: reads, explanations: explanations, intakeBodyBytes: settings.intakeBodyBytes),
             metrics: metrics, log: log.part("http"))
         operations = HTTPServer(
             settings: settings.operations, loops: Array(loops.prefix(1)),

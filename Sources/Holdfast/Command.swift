@@ -16,6 +16,7 @@ struct Command: Sendable {
             name: "settings", summary: SettingsCommand.summary, help: SettingsCommand.help, run: SettingsCommand.run),
         Command(name: "verify", summary: VerifyCommand.summary, help: VerifyCommand.help, run: VerifyCommand.run),
         Command(name: "sign", summary: SignCommand.summary, help: SignCommand.help, run: SignCommand.run),
+        Command(name: "explain", summary: ExplainCommand.summary, help: ExplainCommand.help, run: ExplainCommand.run),
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,
             run: SimulatorCommand.run),
@@ -74,6 +75,19 @@ enum Console {
         print(text)
         // nil is every stream; Swift 6 does not let the name stdout be used.
         fflush(nil)
+    }
+
+    /// What comes from elsewhere may hold anything, and goes to a terminal: no controls, and no more than fits.
+    static func printable(_ text: String?) -> String {
+        guard let text, !text.isEmpty else { return "-" }
+        return String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.prefix(500).map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: "\u{FFFD}"
+                    default: scalar
+                    }
+                }))
     }
 
     static func error(_ text: String) {

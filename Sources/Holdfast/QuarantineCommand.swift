@@ -76,11 +76,11 @@ enum QuarantineCommand {
         guard !messages.isEmpty else { return "Quarantine is empty." }
         let entries = messages.map { message in
             """
-            \(message.quarantinedAt?.rfc3339 ?? "at an unknown time")  \(printable(message.reason.code))
-              \(printable(message.reason.sentence))
-              app \(printable(message.app)), environment \(printable(message.environment)), \
+            \(message.quarantinedAt?.rfc3339 ?? "at an unknown time")  \(Console.printable(message.reason.code))
+              \(Console.printable(message.reason.sentence))
+              app \(Console.printable(message.app)), environment \(Console.printable(message.environment)), \
             received \(message.receivedAt?.rfc3339 ?? "-"), \(message.body.count) bytes
-              correlation \(printable(message.correlation)), message id \(printable(message.messageID))
+              correlation \(Console.printable(message.correlation)), message id \(Console.printable(message.messageID))
             """
         }
         // Others may have put more in meanwhile.
@@ -108,19 +108,6 @@ enum QuarantineCommand {
         }
         json.endObject()
         return json.text
-    }
-
-    /// What comes from a message may hold anything, and goes to a terminal.
-    private static func printable(_ text: String?) -> String {
-        guard let text, !text.isEmpty else { return "-" }
-        return String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.prefix(500).map { scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: "\u{FFFD}"
-                    default: scalar
-                    }
-                }))
     }
 
     // MARK: retry

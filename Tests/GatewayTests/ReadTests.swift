@@ -37,6 +37,7 @@ struct ReadTests {
             { settings, _ in
                 settings.keys = [
                     BearerKey(name: "reader", key: "reader-reader-reader", scopes: [.read]),
+                    BearerKey(name: "support", key: "support-support-support", scopes: [.support]),
                     BearerKey(name: "writer", key: "writer-writer-writer", scopes: [.write]),
                     BearerKey(name: "demo", key: "demo-demo-demo-demo", scopes: [.read], apps: [AppID("demo")]),
                 ]
@@ -201,6 +202,57 @@ struct ReadTests {
         }
     }
 
+    @Test("Invariant 4: a read of the past is evaluated then, by what is known now")
+    func aReadOfThePast() async throws {
+        try await run(RedisServer.shared()) { gateway in
+            try await pay(gateway, lasting: .seconds(3600))
+            func active(at offset: Duration) async throws -> Bool? {
+                let instant = (hands.clock.now() + offset).rfc3339
+                let response = try await gateway.get(path(anna, "?at=\(instant)"), headers: key)
+                #expect(response.status == 200)
+                #expect(response.headers["Cache-Control"] == "private, max-age=0")
+                return try JSONValue.parse(response.body)["entitlements"]?.array?.first?["active"]?.bool
+            }
+            #expect(try await active(at: .seconds(-3600)) == true)
+            #expect(try await active(at: .seconds(7200)) == false)
+            // Two days ago nothing had begun.
+            #expect(try await active(at: .seconds(-2 * 86_400)) == nil)
+            // Who asked about other times has not changed what is answered about now.
+            let now = try JSONValue.parse(try await gateway.get(path(anna), headers: key).body)
+            #expect(now["entitlements"]?.array?.first?["active"]?.bool == true)
+        }
+    }
+
+    @Test func supportIsToldWhy() async throws {
+        try await run(RedisServer.shared()) { gateway in
+            try await pay(gateway, lasting: .seconds(3600))
+            let support: HTTPHeaders = ["Authorization": "Bearer support-support-support"]
+            func explanation(_ query: String) async throws -> JSONValue {
+                let path = "/v1/apps/\(app)/customers/\(anna)/explanation\(query)"
+                let response = try await gateway.get(path, headers: support)
+                #expect(response.status == 200)
+                #expect(response.headers["Holdfast-Service-Level"] == "S")
+                return try JSONValue.parse(response.body)
+            }
+            let now = try await explanation("?entitlement=pro")
+            #expect(now["access"]?.bool == true)
+            #expect(now["customer"]?.string == anna)
+            #expect(now["service"]?["source"]?.string == "redis")
+            #expect(now["explanation"]?.string?.hasPrefix("Has pro until ") == true)
+            #expect(now["lineages"]?.array?.first?["facts"]?.array?.isEmpty == false)
+            let later = try await explanation("?at=\((hands.clock.now() + .seconds(7200)).rfc3339)&entitlement=pro")
+            #expect(later["access"]?.bool == false)
+            #expect(later["explanation"]?.string?.hasPrefix("Does not have pro since ") == true)
+
+            let path = "/v1/apps/\(app)/customers/\(anna)/explanation"
+            let denied = try await gateway.get(path, headers: key)
+            #expect(denied.status == 403)
+            let mistaken = try await gateway.get(path + "?entitlement=", headers: support)
+            #expect(mistaken.status == 400)
+            #expect(try problem(mistaken)["parameter"]?.string == "entitlement")
+        }
+    }
+
     @Test func whoMayNotReadIsToldWhy() async throws {
         try await run(RedisServer.shared()) { gateway in
             let without = try await gateway.get(path(anna))
@@ -230,7 +282,9 @@ struct ReadTests {
             ("anna", "?environment=xcode", "bad-parameter", "environment"),
             ("anna", "?environment=sandbox&environment=sandbox", "bad-parameter", "environment"),
             ("anna", "?environment", "bad-parameter", "environment"),
-            ("anna", "?at=2026-01-01T00:00:00Z", "bad-parameter", "at"),
+            ("anna", "?at=yesterday", "bad-parameter", "at"),
+            ("anna", "?entitlement=pro", "bad-parameter", "entitlement"),
+            ("anna", "?at=%FF", "bad-parameter", "at"),
             ("", "", "bad-customer", nil),
             ("a%0Ab", "", "bad-customer", nil),
             ("a%C2%85b", "", "bad-customer", nil),

@@ -71,6 +71,21 @@ import Testing
             _ = try await line.simulator.perform(.refund(), for: customer)
             try await follow("refunded", until: .revoked)
             #expect(try await !line.hasPremium(customer))
+
+            let why = try await line.explain(customer, "--entitlement", "premium")
+            #expect(why.status == 1)
+            #expect(why.output.hasPrefix("Does not have premium since "))
+            #expect(why.output.contains("Apple refunded the current period."))
+            let id = try #require(
+                try await line.read(customer)["subscriptions"]?.array?.first?["originalTransactionId"]?.string)
+            let whose = try await line.explain("--transaction", id, "--json")
+            #expect(whose.status == 1)
+            let json = try JSONValue.parse(Array(whose.output.utf8))
+            #expect(json["customer"]?.string == customer)
+            #expect(json["lineages"]?.array?.first?["reason"]?.string == "refunded")
+            let unknown = try await line.explain("--transaction", "1")
+            #expect(unknown.status == 1)
+            #expect(unknown.output.hasPrefix("1 is not known here"))
         }
     }
 }

@@ -135,6 +135,12 @@ actor Line {
         return entitlements.contains { $0["id"]?.string == "premium" && $0["active"]?.bool == true }
     }
 
+    /// `holdfast explain` with the line's settings.
+    func explain(_ arguments: String...) async throws -> Command.Result {
+        try await Command.run(
+            try ChildProcess.product("holdfast"), ["explain", "--settings", settingsPath] + arguments)
+    }
+
     /// Those of `customers` that cannot use what they paid for, after having been given `patience` for it.
     func withoutAccess(_ customers: [String], patience: Duration = .seconds(120)) async throws -> [String] {
         var missing = customers

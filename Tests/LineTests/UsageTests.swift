@@ -11,6 +11,10 @@ import Testing
             (["gateway", "holdfast.json"], "holdfast.json is one word too many"),
             (["gateway", "--setings", "x"], "did you mean --settings?"),
             (["simulator", "stray"], "stray is one word too many"),
+            (["explain"], "explain takes either a customer or --transaction"),
+            (["explain", "anna", "--transaction", "1"], "explain takes either a customer or --transaction"),
+            (["explain", "anna", "--at", "now"], "--at takes a time such as"),
+            (["explain", "anna", "--environment", "xcode"], "--environment takes production or sandbox"),
         ])
     func aWordThatMeansNothingIsNamed(_ arguments: [String], _ sentence: String) async throws {
         let result = try await Command.run(try ChildProcess.product("holdfast"), arguments)

@@ -6,8 +6,8 @@ internal import Time
 
 /// Answers what a customer has, for whoever holds a key with the scope `read`.
 ///
-/// `GET /v1/apps/{app}/customers/{customer}/entitlements?environment=production|sandbox` (production by default). From
-/// memory it answers on the spot; otherwise it waits for Redis. It never waits for Apple.
+/// `GET /v1/apps/{app}/customers/{customer}/entitlements?environment=production|sandbox&at=TIME` (production and now by
+/// default). From memory it answers on the spot; otherwise it waits for Redis. It never waits for Apple.
 package struct EntitlementRoutes: Sendable {
     private let cache: EntitlementCache
     private let keys: BearerKeys
@@ -33,30 +33,33 @@ package struct EntitlementRoutes: Sendable {
         to head: HTTPRequestHead, app: AppID, customer: String, correlation: String
     ) -> HTTPReply {
         let key: CustomerKey
+        let parameters: ReadParameters
         do throws(ProblemError) {
             _ = try keys.authorize(head, .read, for: app).get()
             guard apps[app] != nil else {
                 throw ProblemError(problem: Problem(.unknownApp, "No app of this name is set up here."))
             }
-            let environment = try ReadParameters.environment(head.query)
+            parameters = try ReadParameters(head, allowed: [.environment, .at])
             key = CustomerKey(
-                app: app, environment: environment, customer: try ReadParameters.checked(customer: customer))
+                app: app, environment: parameters.environment,
+                customer: try ReadParameters.checked(customer: customer))
         } catch {
             return .now(error.problem.response(correlation: correlation))
         }
         let started = ContinuousClock.now
-        if let answer = cache.answer(for: key, at: clock.now()) {
-            return .now(response(answer, to: head, correlation, since: started))
+        if let answer = cache.answer(for: key, at: parameters.instant ?? clock.now()) {
+            return .now(response(answer, to: head, asOf: parameters.instant, correlation, since: started))
         }
-        return .later { await load(key, for: head, correlation, since: started) }
+        return .later { await load(key, at: parameters.instant, for: head, correlation, since: started) }
     }
 
     private func load(
-        _ key: CustomerKey, for head: HTTPRequestHead, _ correlation: String, since started: ContinuousClock.Instant
+        _ key: CustomerKey, at instant: Timestamp?, for head: HTTPRequestHead, _ correlation: String,
+        since started: ContinuousClock.Instant
     ) async -> HTTPResponse {
         do throws(ReadFailure) {
-            let answer = try await cache.load(key, at: clock.now())
-            return response(answer, to: head, correlation, since: started)
+            let answer = try await cache.load(key, at: instant ?? clock.now())
+            return response(answer, to: head, asOf: instant, correlation, since: started)
         } catch {
             apps[key.app]?.failed.increment()
             log.warning(
@@ -71,14 +74,15 @@ package struct EntitlementRoutes: Sendable {
     }
 
     private func response(
-        _ answer: Answer, to head: HTTPRequestHead, _ correlation: String, since started: ContinuousClock.Instant
+        _ answer: Answer, to head: HTTPRequestHead, asOf instant: Timestamp?, _ correlation: String,
+        since started: ContinuousClock.Instant
     ) -> HTTPResponse {
         let now = clock.now()
         let tag = EntityTag.of(answer)
         var headers: HTTPHeaders = [
             "ETag": tag, "Holdfast-Service-Level": answer.level.rawValue, "Correlation-ID": correlation,
         ]
-        headers.append("Cache-Control", "private, max-age=\(age(of: answer, at: now))")
+        headers.append("Cache-Control", "private, max-age=\(instant == nil ? age(of: answer, at: now) : 0)")
         // What one key may see another may not.
         headers.append("Vary", "Authorization")
         apps[answer.app]?.wasAnswered(answer, after: .now - started)

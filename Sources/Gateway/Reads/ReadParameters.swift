@@ -1,26 +1,54 @@
 internal import Entitlements
 internal import HTTP
+internal import Time
 
 /// What a read may ask for; everything else is named, so that a typing error does not pass for the default.
-enum ReadParameters {
+struct ReadParameters {
     static let customerBytes = 256
 
+    enum Name: String, CaseIterable {
+        case environment, at, entitlement
+    }
+
     /// `production` or `sandbox`; production when nothing is said (ruling 8).
-    static func environment(_ query: String?) throws(ProblemError) -> StoreEnvironment {
-        var environment: StoreEnvironment?
-        for pair in (query ?? "").split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            // Neither the name nor the values need escapes, so none is undone.
-            guard parts[0] == "environment" else {
-                throw bad(String(parts[0]), "There is no such parameter here. There is: environment.")
+    private(set) var environment = StoreEnvironment.production
+    /// What is known now, as it is or was then (ruling 7); nil for now.
+    private(set) var instant: Timestamp?
+    private(set) var entitlement: String?
+
+    /// Reads the query; only `allowed` may stand in it, each once.
+    init(_ head: HTTPRequestHead, allowed: Set<Name>) throws(ProblemError) {
+        var seen: Set<Name> = []
+        for pair in (head.query ?? "").split(separator: "&") {
+            let text = String(pair.prefix { $0 != "=" })
+            guard let name = Name(rawValue: text), allowed.contains(name) else {
+                let known = Name.allCases.filter(allowed.contains).map(\.rawValue).joined(separator: ", ")
+                throw Self.bad(text, "There is no such parameter here. There is: \(known).")
             }
-            guard environment == nil else { throw bad("environment", "It may be given once.") }
-            guard parts.count == 2, let value = StoreEnvironment(rawValue: String(parts[1])) else {
-                throw bad("environment", "It is production or sandbox.")
-            }
-            environment = value
+            guard seen.insert(name).inserted else { throw Self.bad(text, "It may be given once.") }
+            guard let value = head.queryValue(text) else { throw Self.bad(text, "It is not UTF-8.") }
+            try set(name, value)
         }
-        return environment ?? .production
+    }
+
+    private mutating func set(_ name: Name, _ value: String) throws(ProblemError) {
+        switch name {
+        case .environment:
+            guard let environment = StoreEnvironment(rawValue: value) else {
+                throw Self.bad("environment", "It is production or sandbox.")
+            }
+            self.environment = environment
+        case .at:
+            guard let instant = Timestamp(rfc3339: value) else {
+                throw Self.bad("at", "It is a time as in RFC 3339, such as 2026-11-30T12:00:00Z.")
+            }
+            self.instant = instant
+        case .entitlement:
+            guard 1...Self.customerBytes ~= value.utf8.count else {
+                throw Self.bad("entitlement", "It is the id of an entitlement, as the product map has it.")
+            }
+            entitlement = value
+        }
     }
 
     /// A backend's own id, or an `appAccountToken`: 1 to 256 bytes of UTF-8 without control characters.

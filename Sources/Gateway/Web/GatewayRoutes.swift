@@ -7,26 +7,33 @@ package import HTTP
 /// |---|---|---|
 /// | POST | `/apple/{app}/production`, `/apple/{app}/sandbox` | takes in a notification |
 /// | GET | `/v1/apps/{app}/customers/{customer}/entitlements` | what a customer has |
+/// | GET | `/v1/apps/{app}/customers/{customer}/explanation` | why a customer has or lacks it |
 package struct GatewayRoutes: HTTPHandler {
     enum Route: Hashable {
         case intake(AppID, StoreEnvironment)
         case entitlements(AppID, customer: String)
+        case explanation(AppID, customer: String)
 
         var method: String {
             switch self {
             case .intake: "POST"
-            case .entitlements: "GET"
+            case .entitlements, .explanation: "GET"
             }
         }
     }
 
     private let intake: NotificationIntake
     private let reads: EntitlementRoutes
+    private let explanations: ExplanationRoutes
     private let intakeBodyBytes: Int
 
-    package init(intake: NotificationIntake, reads: EntitlementRoutes, intakeBodyBytes: Int = 256 << 10) {
+    package init(
+        intake: NotificationIntake, reads: EntitlementRoutes, explanations: ExplanationRoutes,
+        intakeBodyBytes: Int = 256 << 10
+    ) {
         self.intake = intake
         self.reads = reads
+        self.explanations = explanations
         self.intakeBodyBytes = intakeBodyBytes
     }
 
@@ -42,7 +49,7 @@ package struct GatewayRoutes: HTTPHandler {
                         .response(correlation: Correlation.id(of: head)))
             }
             return .body(limit: intakeBodyBytes)
-        case .success(.entitlements):
+        case .success(.entitlements), .success(.explanation):
             // A GET has no use for a body.
             return .body(limit: 0)
         }
@@ -59,6 +66,8 @@ package struct GatewayRoutes: HTTPHandler {
             }
         case .success(.entitlements(let app, let customer)):
             return reads.respond(to: request.head, app: app, customer: customer, correlation: correlation)
+        case .success(.explanation(let app, let customer)):
+            return explanations.respond(to: request.head, app: app, customer: customer, correlation: correlation)
         }
     }
 
@@ -81,10 +90,16 @@ package struct GatewayRoutes: HTTPHandler {
         switch segments.first {
         case "apple" where segments.count == 3:
             StoreEnvironment(rawValue: segments[2]).map { .intake(AppID(segments[1]), $0) }
-        case "v1"
-        where segments.count == 6 && segments[1] == "apps" && segments[3] == "customers"
-            && segments[5] == "entitlements":
-            .entitlements(AppID(segments[2]), customer: segments[4])
+        case "v1" where segments.count == 6 && segments[1] == "apps" && segments[3] == "customers":
+            customerRoute(segments[5], AppID(segments[2]), customer: segments[4])
+        default: nil
+        }
+    }
+
+    private static func customerRoute(_ name: String, _ app: AppID, customer: String) -> Route? {
+        switch name {
+        case "entitlements": .entitlements(app, customer: customer)
+        case "explanation": .explanation(app, customer: customer)
         default: nil
         }
     }
