@@ -67,7 +67,7 @@ let package = Package(
         tests("BrokerTests", ["Broker", "Runtime", "Time", "JSON"]),
         tests("RedisTests", ["Redis", "Runtime"]),
         tests("EntitlementsTests", ["Entitlements", "Time", "JSON"]),
-        tests("AppStoreTests", ["AppStore", "Entitlements", "Runtime", "Time", "JSON"], exclude: ["Fixtures"]),
+        tests("AppStoreTests", ["AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"], exclude: ["Fixtures"]),
         tests("CacheTierTests", ["CacheTier", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
         tests(
             "GatewayTests",

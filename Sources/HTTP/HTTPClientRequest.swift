@@ -51,4 +51,11 @@ package struct HTTPClientResponse: Sendable {
     package var body: [UInt8]
     /// Whether it came over HTTP/2.
     package var isHTTP2: Bool
+
+    package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [], isHTTP2: Bool = false) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.isHTTP2 = isHTTP2
+    }
 }

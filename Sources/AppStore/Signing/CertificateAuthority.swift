@@ -10,6 +10,20 @@ package struct CertificateAuthority: Sendable {
         package let key: SigningKey
     }
 
+    /// The addresses at which the root and the intermediate answer by OCSP for what they issued; nobody's by default.
+    package struct Responders: Sendable {
+        package var root: String
+        package var intermediate: String
+
+        package init(
+            root: String = "http://ocsp.holdfast.invalid/ocsp03-rootcag3",
+            intermediate: String = "http://ocsp.holdfast.invalid/ocsp03-wwdrg602"
+        ) {
+            self.root = root
+            self.intermediate = intermediate
+        }
+    }
+
     package let root: Member
     package let intermediate: Member
     package let leaf: Member
@@ -22,16 +36,12 @@ package struct CertificateAuthority: Sendable {
 
     /// Makes new keys and certificates that are valid from two years before `now` (an accelerated clock may begin in
     /// the past), the leaf for ten years after it.
-    package init(makingAt now: Timestamp) throws(SigningError) {
+    ///
+    /// The intermediate and the leaf name `responders` as those to ask whether they are revoked.
+    package init(makingAt now: Timestamp, responders: Responders = Responders()) throws(SigningError) {
         let start = now - .seconds(2 * 365 * 86_400)
         let end = now + .seconds(10 * 365 * 86_400)
-        let root = CertificateTemplate.Name(
-            commonName: "Holdfast Root CA - G3", unit: "Holdfast Certification Authority")
-        let relations = CertificateTemplate.Name(
-            commonName: "Holdfast Worldwide Developer Relations Certification Authority", unit: "G6")
-        let signing = CertificateTemplate.Name(
-            commonName: "Prod ECC Mac App Store and iTunes Store Receipt Signing",
-            unit: "Holdfast Worldwide Developer Relations")
+        let (root, relations, signing) = (Self.rootName, Self.relationsName, Self.signingName)
         let rootKey = try SigningKey(generating: .p384)
         let relationsKey = try SigningKey(generating: .p384)
         let signingKey = try SigningKey()
@@ -50,7 +60,7 @@ package struct CertificateAuthority: Sendable {
             extensions: [
                 .basicConstraints(isAuthority: true, pathLength: 0),
                 .authorityKeyIdentifier(try rootKey.identifier()),
-                .authorityAccess(issuers: nil, responder: "http://ocsp.holdfast.invalid/ocsp03-rootcag3"),
+                .authorityAccess(issuers: nil, responder: responders.root),
                 .revocationList("http://crl.holdfast.invalid/rootcag3.crl"),
                 .subjectKeyIdentifier(try relationsKey.identifier()), .signsCertificates, .appleIntermediateMarker,
             ]
@@ -62,7 +72,7 @@ package struct CertificateAuthority: Sendable {
                 .basicConstraints(isAuthority: false), .authorityKeyIdentifier(try relationsKey.identifier()),
                 .authorityAccess(
                     issuers: "http://certs.holdfast.invalid/wwdrg6.der",
-                    responder: "http://ocsp.holdfast.invalid/ocsp03-wwdrg602"),
+                    responder: responders.intermediate),
                 .policy(notice: Self.notice, practice: "http://www.holdfast.invalid/certificateauthority/"),
                 .subjectKeyIdentifier(try signingKey.identifier()), .signsData, .appleLeafMarker,
             ]
@@ -73,6 +83,15 @@ package struct CertificateAuthority: Sendable {
             intermediate: Member(certificate: relationsCertificate, key: relationsKey),
             leaf: Member(certificate: signingCertificate, key: signingKey))
     }
+
+    /// The names that root, intermediate and leaf bear.
+    package static let rootName = CertificateTemplate.Name(
+        commonName: "Holdfast Root CA - G3", unit: "Holdfast Certification Authority")
+    package static let relationsName = CertificateTemplate.Name(
+        commonName: "Holdfast Worldwide Developer Relations Certification Authority", unit: "G6")
+    package static let signingName = CertificateTemplate.Name(
+        commonName: "Prod ECC Mac App Store and iTunes Store Receipt Signing",
+        unit: "Holdfast Worldwide Developer Relations")
 
     private static let notice = """
         Made by a Holdfast simulator for tests. It vouches for nobody: whoever lets a verifier of real customers trust \

@@ -15,6 +15,10 @@ extension CertificateTemplate.Extension {
     /// Signs data.
     package static let signsData = Self([2, 5, 29, 15], isCritical: true, value: DER.bits([0x80], unused: 7))
 
+    /// Signs OCSP answers for the issuer.
+    package static let signsOCSP = Self(
+        [2, 5, 29, 37], value: DER.sequence(DER.objectIdentifier([1, 3, 6, 1, 5, 5, 7, 3, 9])))
+
     static func subjectKeyIdentifier(_ identifier: [UInt8]) -> Self {
         Self([2, 5, 29, 14], value: DER.octets(identifier))
     }

@@ -85,5 +85,5 @@ package struct VerificationFailure: Error, Sendable, Hashable, CustomStringConve
     package var description: String { "\(part.rawValue): \(sentence) (\(code.rawValue))" }
 
     /// The same failure, of a part inside a signed envelope.
-    var nested: VerificationFailure { VerificationFailure(code, part, sentence, isNested: true) }
+    package var nested: VerificationFailure { VerificationFailure(code, part, sentence, isNested: true) }
 }
