@@ -35,23 +35,38 @@ package struct JSONReader: Sendable {
 
     /// Calls `member` for each key; it must read (or `skip`) exactly the member's value.
     package mutating func readObject(
-        _ member: (inout JSONReader, String) throws(JSONError) -> Void
+        _ member: (inout JSONReader, JSONKey) throws(JSONError) -> Void
     ) throws(JSONError) {
         try expect(.object)
         try descend()
         var seen = SeenKeys()
         if try isNext(UInt8(ascii: "}")) { return ascend() }
         while true {
-            skipWhitespace()
-            let start = position
-            guard try current() == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: position) }
-            let key = try readString()
-            guard seen.insert(key) else { throw JSONError(.duplicateKey, at: start) }
+            let key = try readKey(&seen)
             guard try isNext(UInt8(ascii: ":")) else { throw JSONError(.unexpectedByte, at: position) }
             try member(&self, key)
             if try isNext(UInt8(ascii: "}")) { return ascend() }
             guard try isNext(UInt8(ascii: ",")) else { throw JSONError(.unexpectedByte, at: position) }
         }
+    }
+
+    private mutating func readKey(_ seen: inout SeenKeys) throws(JSONError) -> JSONKey {
+        skipWhitespace()
+        let start = position
+        guard try current() == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: position) }
+        let content = try readStringContent()
+        let isNew: Bool
+        let key: JSONKey
+        switch content {
+        case .ascii(let place):
+            isNew = seen.insert(place, of: bytes)
+            key = JSONKey(bytes: bytes[place])
+        case .text(let text):
+            isNew = seen.insert(text, bytes)
+            key = JSONKey(bytes: Array(text.utf8)[...])
+        }
+        guard isNew else { throw JSONError(.duplicateKey, at: start) }
+        return key
     }
 
     /// Calls `element` before each element; it must read (or `skip`) exactly that element.
@@ -68,22 +83,12 @@ package struct JSONReader: Sendable {
 
     package mutating func readString() throws(JSONError) -> String {
         try expect(.string)
-        position += 1
-        let start = position
-        while position < bytes.count {
-            switch bytes[position] {
-            case UInt8(ascii: "\""):
-                guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
-                    throw JSONError(.invalidUTF8, at: start)
-                }
-                position += 1
-                return text
-            case UInt8(ascii: "\\"): return try readEscapedString(from: start)
-            case ..<0x20: throw JSONError(.controlCharacter, at: position)
-            default: position += 1
-            }
+        switch try readStringContent() {
+        case .ascii(let place):
+            // Without a byte over 0x7F it is UTF-8 as it stands.
+            return unsafe String(copying: UTF8Span(unchecked: bytes.span.extracting(place), isKnownASCII: true))
+        case .text(let text): return text
         }
-        throw JSONError(.unexpectedEnd, at: position)
     }
 
     package mutating func readNumber() throws(JSONError) -> JSONNumber {
@@ -124,7 +129,7 @@ package struct JSONReader: Sendable {
         switch try peek() {
         case .object: try readObject { (reader, _) throws(JSONError) in try reader.skip() }
         case .array: try readArray { (reader) throws(JSONError) in try reader.skip() }
-        case .string: _ = try readString()
+        case .string: _ = try readStringContent()
         case .number: _ = try readNumber()
         case .bool: _ = try readBool()
         case .null: try readNull()
@@ -187,21 +192,78 @@ package struct JSONReader: Sendable {
         return true
     }
 
+    /// A string between its quotation marks: usually a piece of the text.
+    private enum StringContent {
+        case ascii(Range<Int>)
+        case text(String)
+    }
+
+    /// `position` stands on the opening quotation mark, and afterwards behind the closing one.
+    private mutating func readStringContent() throws(JSONError) -> StringContent {
+        let start = position &+ 1
+        let (end, isASCII) = endOfPlainText(from: start)
+        position = end
+        switch try current() {
+        case UInt8(ascii: "\""):
+            position &+= 1
+            if isASCII { return .ascii(start..<end) }
+            return .text(try text(bytes.span.extracting(start..<end), at: start))
+        case UInt8(ascii: "\\"): return .text(try readEscapedString(from: start))
+        default: throw JSONError(.controlCharacter, at: position)
+        }
+    }
+
+    private func text(_ bytes: Span<UInt8>, at start: Int) throws(JSONError) -> String {
+        do { return String(copying: try UTF8Span(validating: bytes)) } catch {
+            throw JSONError(.invalidUTF8, at: start)
+        }
+    }
+
+    /// The first place from `start` on of a quotation mark, a backslash or a control character, or else the end; and
+    /// whether there is nothing but ASCII before it. Looks at eight bytes at a time.
+    private func endOfPlainText(from start: Int) -> (end: Int, isASCII: Bool) {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let highBits = ones << 7
+        var index = start
+        var seen: UInt64 = 0
+        while index &+ 8 <= bytes.count {
+            let word = unsafe UInt64(
+                littleEndian: bytes.span.bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
+            // A byte's high bit in `found` says that it ends the text; those above the lowest such may be wrong.
+            let quote = word ^ ones &* UInt64(UInt8(ascii: "\""))
+            let backslash = word ^ ones &* UInt64(UInt8(ascii: "\\"))
+            let found =
+                ((quote &- ones) & ~quote | (backslash &- ones) & ~backslash | (word &- ones &* 0x20) & ~word)
+                & highBits
+            if found != 0 {
+                seen |= word & (found & (0 &- found) &- 1)
+                return (index &+ found.trailingZeroBitCount / 8, seen & highBits == 0)
+            }
+            seen |= word
+            index = index &+ 8
+        }
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { break }
+            seen |= UInt64(byte)
+            index = index &+ 1
+        }
+        return (index, seen & highBits == 0)
+    }
+
     /// `position` stands on the first backslash; what precedes it from `start` on is copied as it is.
     private mutating func readEscapedString(from start: Int) throws(JSONError) -> String {
         var text = Array(bytes[start..<position])
         while true {
+            let plain = position
+            position = endOfPlainText(from: plain).end
+            text += bytes[plain..<position]
             let byte = try current()
-            position += 1
+            position &+= 1
             switch byte {
-            case UInt8(ascii: "\""):
-                guard let string = String(validating: text, as: UTF8.self) else {
-                    throw JSONError(.invalidUTF8, at: start)
-                }
-                return string
+            case UInt8(ascii: "\""): return try self.text(text.span, at: start)
             case UInt8(ascii: "\\"): try readEscape(into: &text)
-            case ..<0x20: throw JSONError(.controlCharacter, at: position - 1)
-            default: text.append(byte)
+            default: throw JSONError(.controlCharacter, at: position &- 1)
             }
         }
     }
@@ -244,21 +306,5 @@ package struct JSONReader: Sendable {
             position += 1
         }
         return value
-    }
-}
-
-/// Finds repeated keys; few keys, as usual, cost no hashing.
-private struct SeenKeys {
-    private var few: [String] = []
-    private var many: Set<String> = []
-
-    mutating func insert(_ key: String) -> Bool {
-        if many.isEmpty {
-            guard !few.contains(key) else { return false }
-            few.append(key)
-            if few.count > 24 { many = Set(few) }
-            return true
-        }
-        return many.insert(key).inserted
     }
 }

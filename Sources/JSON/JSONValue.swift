@@ -109,7 +109,9 @@ extension JSONReader {
         switch try peek() {
         case .object:
             var object = JSONObject()
-            try readObject { (reader, key) throws(JSONError) in object[key] = try reader.readValue() }
+            try readObject { (reader, key) throws(JSONError) in
+                object[key.description] = try reader.readValue()
+            }
             return .object(object)
         case .array:
             var array: [JSONValue] = []

@@ -73,6 +73,77 @@ import Testing
         #expect(found == "here")
     }
 
+    // Strings are looked at eight bytes at a time: what matters may stand anywhere in such a group, or beyond the last.
+
+    /// What is wrong with a text; those who read it and those who skip it must agree.
+    private func problem(_ bytes: [UInt8]) -> JSONError.Code? {
+        func code(_ read: (inout JSONReader) throws(JSONError) -> Void) -> JSONError.Code? {
+            var reader = JSONReader(bytes)
+            do throws(JSONError) { try read(&reader) } catch { return error.code }
+            return nil
+        }
+        let read = code { (reader) throws(JSONError) in _ = try reader.readValue() }
+        let skipped = code { (reader) throws(JSONError) in try reader.skip() }
+        #expect(read == skipped)
+        return read
+    }
+
+    @Test(arguments: 0..<40) func aStringEndsWhereItEndsAtEveryOffset(length: Int) throws {
+        let plain = String((0..<length).map { Character(Unicode.Scalar(UInt8(0x21 + $0 % 90))) })
+            .replacing("\"", with: "'").replacing("\\", with: "/")
+        for (written, meant) in [
+            ("", ""), (#"\n"#, "\n"), (#"\""#, "\""), (#"\\"#, "\\"), ("é", "é"), ("😀", "😀"), ("\u{7F}", "\u{7F}"),
+            (#"\u00e9"#, "é"), ("é\\t", "é\t"),
+        ] {
+            #expect(try parse("[\"\(plain)\(written)\"]") == .array([.string(plain + meant)]))
+            #expect(try parse("[\"\(written)\(plain)\",1]").array?.first == .string(meant + plain))
+            #expect(try parse("{\"\(plain)\(written)\":1}").object?.keys == [plain + meant])
+        }
+        for byte in UInt8(0)..<0x20 {
+            let bytes = Array("\"\(plain)".utf8) + [byte] + Array("abcdefghijk\"".utf8)
+            #expect(problem(bytes) == .controlCharacter)
+        }
+        for broken: [UInt8] in [
+            [0x80], [0xC3], [0xC3, 0x28], [0xFF], [0xED, 0xA0, 0x80], [0xC0, 0x80], [0xF5, 0x80],
+        ] {
+            let bytes = Array("{\"a\":\"\(plain)".utf8) + broken + Array("\"}".utf8)
+            #expect(problem(bytes) == .invalidUTF8)
+            let escaped = Array("\"\\n\(plain)".utf8) + broken + Array("\"".utf8)
+            #expect(problem(escaped) == .invalidUTF8)
+            let key = Array("{\"\(plain)".utf8) + broken + Array("\":1}".utf8)
+            #expect(problem(key) == .invalidUTF8)
+        }
+        #expect(problem(Array("\"\(plain)".utf8)) == .unexpectedEnd)
+        #expect(problem(Array("\"\(plain)\\".utf8)) == .unexpectedEnd)
+    }
+
+    @Test func keysAreTheSameHoweverTheyAreWritten() throws {
+        let pairs = [
+            (#"{"key":1,"k\u0065y":2}"#, true), (#"{"é":1,"\u00e9":2}"#, true), ("{\"\u{e9}\":1,\"e\u{301}\":2}", true),
+            ("{\"K\":1,\"\u{212A}\":2}", true), ("{\"\u{212A}\":1,\"K\":2}", true), (#"{"":1,"":2}"#, true),
+            (#"{"key":1,"kez":2,"ke":3,"kexy":4}"#, false), (#"{"a":{"a":{"a":1}},"b":{"a":1}}"#, false),
+        ]
+        for (text, repeats) in pairs {
+            #expect(problem(Array(text.utf8)) == (repeats ? .duplicateKey : nil), "\(text)")
+        }
+    }
+
+    @Test func aKeyIsComparedWithLiterals() throws {
+        var seen: [String] = []
+        var reader = JSONReader(Array(#"{"status":1,"st\u0061te":2,"":3,"statu":4,"statuses":5,"é":6}"#.utf8))
+        try reader.readObject { (reader, key) throws(JSONError) in
+            switch key {
+            case "status": seen.append("is status")
+            case "state": seen.append("is state")
+            case "": seen.append("is empty")
+            case "é": seen.append("is é")
+            default: seen.append(key.description)
+            }
+            try reader.skip()
+        }
+        #expect(seen == ["is status", "is state", "is empty", "statu", "statuses", "is é"])
+    }
+
     @Test func mutatedTextNeverCrashesTheReader() {
         let seed = UInt64.random(in: .min ... .max)
         var state = seed

@@ -21,7 +21,7 @@ struct FieldReader {
     /// Reads one whole object; `member` must take exactly the member's value from the reader.
     static func read(
         _ bytes: [UInt8],
-        _ member: (inout FieldReader, inout JSONReader, String) throws(JSONError) -> Void
+        _ member: (inout FieldReader, inout JSONReader, JSONKey) throws(JSONError) -> Void
     ) throws(PayloadError) -> [PayloadWarning] {
         var fields = FieldReader()
         var reader = JSONReader(bytes)
@@ -38,7 +38,9 @@ struct FieldReader {
         warnings.append(PayloadWarning(field: field, problem: problem))
     }
 
-    mutating func string(_ reader: inout JSONReader, _ key: String) throws(JSONError) -> String? {
+    mutating func warn(_ key: JSONKey, _ problem: String) { warn(key.description, problem) }
+
+    mutating func string(_ reader: inout JSONReader, _ key: JSONKey) throws(JSONError) -> String? {
         switch try reader.peek() {
         case .string: return try reader.readString()
         case .null: try reader.readNull()
@@ -49,7 +51,7 @@ struct FieldReader {
         return nil
     }
 
-    mutating func integer(_ reader: inout JSONReader, _ key: String) throws(JSONError) -> Int64? {
+    mutating func integer(_ reader: inout JSONReader, _ key: JSONKey) throws(JSONError) -> Int64? {
         switch try reader.peek() {
         case .number:
             if let value = try reader.readNumber().int64 { return value }
@@ -62,7 +64,7 @@ struct FieldReader {
         return nil
     }
 
-    mutating func bool(_ reader: inout JSONReader, _ key: String) throws(JSONError) -> Bool? {
+    mutating func bool(_ reader: inout JSONReader, _ key: JSONKey) throws(JSONError) -> Bool? {
         switch try reader.peek() {
         case .bool: return try reader.readBool()
         case .null: try reader.readNull()
@@ -74,7 +76,7 @@ struct FieldReader {
     }
 
     /// Milliseconds since 1970, fractions cut off (Xcode sends some); years up to 9999 only.
-    mutating func date(_ reader: inout JSONReader, _ key: String) throws(JSONError) -> Timestamp? {
+    mutating func date(_ reader: inout JSONReader, _ key: JSONKey) throws(JSONError) -> Timestamp? {
         switch try reader.peek() {
         case .number:
             let number = try reader.readNumber()
@@ -93,7 +95,7 @@ struct FieldReader {
     }
 
     /// A UUID in lower case; empty and all-zero ones, which some engines send for "none", are absent.
-    mutating func uuid(_ reader: inout JSONReader, _ key: String) throws(JSONError) -> String? {
+    mutating func uuid(_ reader: inout JSONReader, _ key: JSONKey) throws(JSONError) -> String? {
         guard let text = try string(&reader, key), !text.isEmpty else { return nil }
         let lower = text.lowercased()
         let isUUID =
@@ -110,7 +112,7 @@ struct FieldReader {
         return lower.utf8.allSatisfy { $0 == UInt8(ascii: "0") || $0 == UInt8(ascii: "-") } ? nil : lower
     }
 
-    mutating func strings(_ reader: inout JSONReader, _ key: String) throws(JSONError) -> [String] {
+    mutating func strings(_ reader: inout JSONReader, _ key: JSONKey) throws(JSONError) -> [String] {
         guard try isNext(.array, &reader, key, "is not a list") else { return [] }
         var texts: [String] = []
         var fields = self
@@ -123,8 +125,8 @@ struct FieldReader {
 
     /// Reads a nested object; false when there is none.
     mutating func object(
-        _ reader: inout JSONReader, _ key: String,
-        _ member: (inout FieldReader, inout JSONReader, String) throws(JSONError) -> Void
+        _ reader: inout JSONReader, _ key: JSONKey,
+        _ member: (inout FieldReader, inout JSONReader, JSONKey) throws(JSONError) -> Void
     ) throws(JSONError) -> Bool {
         guard try isNext(.object, &reader, key, "is not an object") else { return false }
         var inner = FieldReader()
@@ -134,7 +136,7 @@ struct FieldReader {
     }
 
     private mutating func isNext(
-        _ kind: JSONReader.Kind, _ reader: inout JSONReader, _ key: String, _ problem: String
+        _ kind: JSONReader.Kind, _ reader: inout JSONReader, _ key: JSONKey, _ problem: String
     ) throws(JSONError) -> Bool {
         let found = try reader.peek()
         if found == kind { return true }

@@ -45,7 +45,7 @@ struct Bodies {
         known.min { $0.rank < $1.rank }.map { ($0.body, $0.origin) }
     }
 
-    mutating func read(_ key: String, _ reader: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
+    mutating func read(_ key: JSONKey, _ reader: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
         var origin = Origin()
         switch key {
         case "data":
@@ -122,12 +122,12 @@ struct Bodies {
             _ = try fields.object(&reader, key) { (fields, reader, key) throws(JSONError) in
                 try Self.readOrigin(&origin, key, &reader, &fields)
             }
-            known.append(key == "unclaimInfo" ? (4, .unclaimInfo, origin) : (5, .unknown(key), origin))
+            known.append(key == "unclaimInfo" ? (4, .unclaimInfo, origin) : (5, .unknown(key.description), origin))
         }
     }
 
     private static func readOrigin(
-        _ origin: inout Origin, _ key: String, _ reader: inout JSONReader, _ fields: inout FieldReader
+        _ origin: inout Origin, _ key: JSONKey, _ reader: inout JSONReader, _ fields: inout FieldReader
     ) throws(JSONError) {
         switch key {
         case "bundleId": origin.bundleID = try fields.string(&reader, key)

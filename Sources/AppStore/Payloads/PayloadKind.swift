@@ -32,7 +32,7 @@ package enum PayloadKind: String, Sendable, CaseIterable {
         var reader = JSONReader(bytes)
         do {
             try reader.readObject { (reader, key) throws(JSONError) in
-                keys.insert(key)
+                keys.insert(key.description)
                 try reader.skip()
             }
             try reader.finish()
