@@ -68,7 +68,10 @@ let package = Package(
         tests("RedisTests", ["Redis", "Runtime"]),
         tests("EntitlementsTests", ["Entitlements", "Time", "JSON"]),
         tests("AppStoreTests", ["AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"], exclude: ["Fixtures"]),
-        tests("CacheTierTests", ["CacheTier", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
+        tests(
+            "AppStoreAPITests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"],
+            exclude: ["Fixtures"]),
+        tests("CacheTierTests", ["CacheTier", "AppStore", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
         tests(
             "GatewayTests",
             [

@@ -68,7 +68,7 @@ internal import CCurl
         try set(CURLOPT_URL, request.url)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         // An empty proxy, or libcurl would take one from the environment.
-        try set(CURLOPT_PROXY, "")
+        try set(CURLOPT_PROXY, settings.proxy ?? "")
         try set(CURLOPT_USERAGENT, settings.userAgent)
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_FOLLOWLOCATION, 0)

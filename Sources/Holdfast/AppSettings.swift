@@ -5,12 +5,15 @@ import Runtime
 /// ## Keys
 /// - `apps.<id>.bundleId` (string, required) and `apps.<id>.appAppleId` (integer, required): Apple's names for the app.
 /// - `apps.<id>.holdBound` (duration): how long a payer is served after the paid period while Apple is silent.
+/// - `apps.<id>.serverAPI.*`: the key for the App Store Server API (`ServerAPIKey.read`); without one nothing asks Apple.
 /// - `apps.<id>.products.<productId>.*`: the product map; it keeps the ids of products no longer sold.
 struct AppSettings: Sendable {
     let id: AppID
     let identity: AppIdentity
     let map: ProductMap
     let policy: EvaluationPolicy
+    /// nil when none is given: what asks Apple then says so, all else works.
+    let serverAPIKey: ServerAPIKey?
 
     /// All apps of the settings, sorted by their ids.
     static func all(_ settings: inout SettingsReader) -> [AppSettings] {
@@ -31,6 +34,7 @@ struct AppSettings: Sendable {
             appAppleID: settings.requiredInteger(
                 "appAppleId", in: 1...Int64.max,
                 "Apple's number for the app (App Store Connect: App Information, Apple ID)."))
+        serverAPIKey = ServerAPIKey.read(&settings)
         policy = EvaluationPolicy(
             holdBound: settings.duration(
                 "holdBound", default: .seconds(86_400), in: .zero ... .seconds(7 * 86_400),

@@ -18,6 +18,7 @@ struct HoldfastSettings {
     let drainDeadline: Duration
     let apps: [AppSettings]
     let appStore: AppStoreSettings
+    let appStoreAPI: ServerAPISettings
     let broker: BrokerSettings
     let redis: RedisSettings
     let store: StoreSettings
@@ -29,6 +30,7 @@ struct HoldfastSettings {
     init(_ reader: inout SettingsReader) {
         apps = AppSettings.all(&reader)
         appStore = AppStoreSettings(&reader)
+        appStoreAPI = ServerAPISettings(&reader)
         gateway = GatewaySettings(&reader)
         let known = Set(apps.map(\.id))
         for key in gateway.keys {

@@ -36,9 +36,9 @@ import Time
         #expect(read.issuerID == "issuer")
         #expect(read.bundleID == "com.example")
         #expect(read.expiresAt == now + .seconds(300))
-        #expect(read.issuedAt == now - .seconds(30))
-        // A clock half a minute behind still takes it; one that is past its end does not.
-        #expect(verify(token, now: now - .seconds(30)) == nil)
+        #expect(read.issuedAt == now - .seconds(60))
+        // A clock a minute behind still takes it; one that is past its end does not.
+        #expect(verify(token, now: now - .seconds(60)) == nil)
         #expect(verify(token, now: now + .seconds(300)) == .expired)
     }
 

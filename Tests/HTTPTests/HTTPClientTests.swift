@@ -1,5 +1,6 @@
 import HTTP
 import Runtime
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct HTTPClientTests {

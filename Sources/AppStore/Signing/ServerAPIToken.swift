@@ -12,14 +12,15 @@ package struct ServerAPIToken: Sendable, Hashable {
     package static let audience = "appstoreconnect-v1"
     /// Apple refuses tokens that live longer.
     package static let longestLife: Duration = .seconds(3600)
-    /// What a fresh token is given; a new one is made for each request.
+    /// What a fresh token is given unless its maker says otherwise.
     package static let life: Duration = .seconds(300)
-    /// A fresh token is dated back so that a clock slightly behind ours does not find it issued in the future.
-    package static let backdating: Duration = .seconds(30)
+    /// A fresh token is dated back, for a server whose clock is behind refuses one that was issued in the future.
+    package static let backdating: Duration = .seconds(60)
 
     /// A signed token, good from now on for `life`.
     package static func make(
-        issuerID: String, keyID: String, bundleID: String, key: SigningKey, now: Timestamp
+        issuerID: String, keyID: String, bundleID: String, key: SigningKey, now: Timestamp,
+        life: Duration = Self.life, backdating: Duration = Self.backdating
     ) throws(SigningError) -> String {
         var header = JSONWriter()
         header.beginObject()

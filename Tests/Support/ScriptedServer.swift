@@ -4,15 +4,15 @@ import Runtime
 import Synchronization
 
 /// A server that answers with the very bytes a test says; one thread a connection, gone with the object.
-final class ScriptedServer: Sendable {
-    struct Exchange: Sendable {
+package final class ScriptedServer: Sendable {
+    package struct Exchange: Sendable {
         /// Counts connections from 1.
-        let connection: Int
+        package let connection: Int
         /// The request's bytes, head and body.
-        let request: String
+        package let request: String
     }
 
-    enum Action: Sendable {
+    package enum Action: Sendable {
         case answer(String)
         /// The bytes, then the end of the connection.
         case answerAndClose(String)
@@ -25,15 +25,15 @@ final class ScriptedServer: Sendable {
         var connections: [Int32] = []
     }
 
-    let port: Int
+    package let port: Int
     private let listener: Int32
     private let state = Mutex(State())
 
-    var url: String { "http://127.0.0.1:\(port)" }
-    var exchanges: [Exchange] { state.withLock { $0.exchanges } }
+    package var url: String { "http://127.0.0.1:\(port)" }
+    package var exchanges: [Exchange] { state.withLock { $0.exchanges } }
 
     /// Sends `greeting` to each connection before it has asked for anything.
-    init(greeting: String = "", _ script: @escaping @Sendable (Exchange) -> Action) throws {
+    package init(greeting: String = "", _ script: @escaping @Sendable (Exchange) -> Action) throws {
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard listener >= 0 else { throw SystemError(call: "socket") }
         var address = sockaddr_in()
