@@ -3,12 +3,14 @@ internal import Runtime
 /// Looks into queues and the ledger: for operators' commands and for tests. Each call makes a connection of its own and
 /// blocks nobody.
 package struct BrokerInspector: Sendable {
-    private let settings: BrokerSettings
+    let settings: BrokerSettings
 
     package init(settings: BrokerSettings) { self.settings = settings }
 
     package enum LedgerStart: Sendable {
         case first
+        /// With the last chunk, which holds the newest message and perhaps some before it.
+        case last
         case offset(Int64)
     }
 
@@ -60,6 +62,7 @@ package struct BrokerInspector: Sendable {
         let offset: Topology.Argument =
             switch start {
             case .first: .text("first")
+            case .last: .text("last")
             case .offset(let offset): .number(offset)
             }
         return try await run { [names = settings.names] connection throws(BrokerError) in
@@ -76,7 +79,7 @@ package struct BrokerInspector: Sendable {
         }
     }
 
-    private func run<Value: Sendable>(
+    func run<Value: Sendable>(
         _ body: @escaping @Sendable (ConnectionHandle) throws(BrokerError) -> Value
     ) async throws(BrokerError) -> Value {
         let settings = settings
