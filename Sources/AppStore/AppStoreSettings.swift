@@ -43,6 +43,7 @@ package struct AppStoreSettings: Sendable {
         roots = .apple
         var own: TrustedRoots?
         for path in files {
+            settings.note(path, of: "appStore.roots", holdsSecret: false)
             do {
                 let more = try TrustedRoots(file: try File.bytes(at: path, limit: 1 << 20))
                 own = own?.adding(more) ?? more

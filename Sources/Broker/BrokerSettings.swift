@@ -74,7 +74,8 @@ extension BrokerSettings {
         let authority = settings.optionalFile(
             "broker.tls.certificateAuthorityFile", "PEM file of the authorities to trust; given, TLS is used.")
         let certificate = settings.optionalFile("broker.tls.certificateFile", "PEM file of our own certificate.")
-        let key = settings.optionalFile("broker.tls.keyFile", "PEM file of the key of our own certificate.")
+        let key = settings.optionalFile(
+            "broker.tls.keyFile", holdsSecret: true, "PEM file of the key of our own certificate.")
         if let authority {
             tls = TLS(certificateAuthorityFile: authority, certificateFile: certificate, keyFile: key)
         } else if certificate != nil || key != nil {

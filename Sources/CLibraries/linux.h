@@ -9,6 +9,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/timex.h>
 #include <time.h>
 
 // Declared here because _GNU_SOURCE would change types that Swift's own module of glibc was built with.
@@ -51,4 +54,30 @@ static inline void holdfast_sleep(int64_t seconds, int64_t nanoseconds) {
     struct timespec left = {.tv_sec = seconds, .tv_nsec = nanoseconds};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
+}
+
+/// Whether the kernel's clock is kept right by somebody (NTP).
+static inline int holdfast_clock_is_synchronized(void) {
+    struct timex state = {0};
+    return adjtimex(&state) != TIME_ERROR;
+}
+
+/// What `stat` says of a path: its permissions, owner and kind; -1 and errno when it cannot.
+static inline int holdfast_stat(const char *path, uint32_t *mode, uint32_t *owner) {
+    struct stat found;
+    if (stat(path, &found) != 0) return -1;
+    *mode = found.st_mode;
+    *owner = found.st_uid;
+    return 0;
+}
+
+/// Bytes that we may still write to the file system of a path, and the system's kind (`f_type`); -1 and errno when it
+/// cannot be asked.
+static inline int holdfast_statfs(const char *path, uint64_t *available, uint64_t *total, uint64_t *kind) {
+    struct statfs found;
+    if (statfs(path, &found) != 0) return -1;
+    *available = (uint64_t)found.f_bavail * (uint64_t)found.f_bsize;
+    *total = (uint64_t)found.f_blocks * (uint64_t)found.f_bsize;
+    *kind = (uint64_t)found.f_type;
+    return 0;
 }

@@ -55,3 +55,10 @@ static inline SSL *holdfast_tls_server_session(SSL_CTX *context) {
     SSL_set_accept_state(session);
     return session;
 }
+
+/// How many certificates follow the leaf in the file that was read.
+static inline int holdfast_tls_chain_length(SSL_CTX *context) {
+    STACK_OF(X509) *chain = NULL;
+    if (SSL_CTX_get0_chain_certs(context, &chain) != 1 || chain == NULL) return 0;
+    return sk_X509_num(chain);
+}

@@ -72,7 +72,8 @@ package struct HTTPServerSettings: Sendable {
         readLimits(&settings, prefix)
         let chain = settings.optionalFile(
             prefix + "certificateFile", "Certificate chain in PEM, leaf first; TLS is spoken when it is given.")
-        let key = settings.optionalFile(prefix + "privateKeyFile", "The certificate's private key in PEM.")
+        let key = settings.optionalFile(
+            prefix + "privateKeyFile", holdsSecret: true, "The certificate's private key in PEM.")
         switch (chain, key) {
         case (let chain?, let key?): certificate = Certificate(chainFile: chain, keyFile: key)
         case (nil, nil): break

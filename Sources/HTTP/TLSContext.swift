@@ -25,6 +25,10 @@ internal import CTLS
 
     deinit { unsafe SSL_CTX_free(context) }
 
+    func withContext<Value>(_ body: (OpaquePointer) throws(TLSError) -> Value) throws(TLSError) -> Value {
+        unsafe try body(context)
+    }
+
     /// nil when there is no memory left.
     func makeSession() -> TLSSession? {
         guard let session = unsafe holdfast_tls_server_session(context) else { return nil }

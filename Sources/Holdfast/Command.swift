@@ -14,6 +14,7 @@ struct Command: Sendable {
         LineCommands.gateway, LineCommands.consumer, LineCommands.serve,
         Command(
             name: "settings", summary: SettingsCommand.summary, help: SettingsCommand.help, run: SettingsCommand.run),
+        Command(name: "doctor", summary: DoctorCommand.summary, help: DoctorCommand.help, run: DoctorCommand.run),
         Command(name: "verify", summary: VerifyCommand.summary, help: VerifyCommand.help, run: VerifyCommand.run),
         Command(name: "sign", summary: SignCommand.summary, help: SignCommand.help, run: SignCommand.run),
         Command(name: "explain", summary: ExplainCommand.summary, help: ExplainCommand.help, run: ExplainCommand.run),

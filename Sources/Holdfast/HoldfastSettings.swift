@@ -11,7 +11,7 @@ import Redis
 import Runtime
 
 /// All settings of a process, each part's read by the part itself.
-struct HoldfastSettings {
+struct HoldfastSettings: Sendable {
     enum LogLevel: String, CaseIterable { case debug, info, warning, error }
 
     let logLevel: Log.Level
@@ -88,17 +88,19 @@ struct HoldfastSettings {
     /// A reader over the file at `path`, or at HOLDFAST_SETTINGS, and this process's environment; nil when neither names
     /// a file.
     static func reader(path: String?) throws -> SettingsReader? {
-        let environment = processEnvironment
-        guard let path = path ?? environment["HOLDFAST_SETTINGS"] else { return nil }
+        guard let path = path ?? environmentPath else { return nil }
         let bytes: [UInt8]
         do { bytes = try File.bytes(at: path, limit: 4 << 20) } catch { throw UsageError("\(error)") }
         do {
             return SettingsReader(
-                file: try JSONValue.parse(bytes, allowingComments: true), environment: environment)
+                file: try JSONValue.parse(bytes, allowingComments: true), environment: processEnvironment)
         } catch {
             throw UsageError("\(path), \(place(of: error, in: bytes)): \(error.code.rawValue)")
         }
     }
+
+    /// Where the settings are if no argument says so.
+    static var environmentPath: String? { processEnvironment["HOLDFAST_SETTINGS"] }
 
     /// Line, column and what stands there, for whoever has the file open.
     private static func place(of error: JSONError, in bytes: [UInt8]) -> String {

@@ -18,7 +18,19 @@ package struct SettingsReader: Sendable {
         package fileprivate(set) var effectiveValue: String?
     }
 
+    /// A file that a setting names.
+    package struct NamedFile: Sendable, Hashable {
+        package let setting: String
+        package let path: String
+        /// Whether nobody else should be able to read it.
+        package let holdsSecret: Bool
+    }
+
     package private(set) var keys: [Key] = []
+    /// The files that the settings name, readable or not.
+    package private(set) var files: [NamedFile] = []
+    /// The secrets that stand in the settings file itself.
+    package private(set) var secretsWithin: [String] = []
 
     private let file: JSONValue
     private let environment: [String: String]
@@ -66,14 +78,25 @@ package struct SettingsReader: Sendable {
     }
 
     /// The path of a file that can be read.
-    package mutating func optionalFile(_ key: String, _ help: String) -> String? {
+    package mutating func optionalFile(_ key: String, holdsSecret: Bool = false, _ help: String) -> String? {
         let readFile = readFile
-        return read(key, .text, nil, nil, help) { path in
+        var named: String?
+        let readable = read(key, .text, nil, nil, help) { path in
+            named = path
             do { _ = try readFile(path) } catch {
                 throw Complaint("cannot be read: \(error)", contrastsValue: false)
             }
             return path
         }
+        note(named, of: key, holdsSecret: holdsSecret)
+        return readable
+    }
+
+    /// Remembers a file that a setting names and this reader does not read itself.
+    package mutating func note(_ path: String?, of key: String, holdsSecret: Bool) {
+        guard let path else { return }
+        files.append(
+            NamedFile(setting: self.path(key).joined(separator: "."), path: path, holdsSecret: holdsSecret))
     }
 
     /// A string that must be given.
@@ -101,12 +124,18 @@ package struct SettingsReader: Sendable {
         let direct = read(key, .secret, fallback.map(Secret.init), fallback.map { _ in "<redacted>" }, help) {
             Secret($0)
         }
+        if environment[Self.variable(path(key))] == nil, value(at: path(key))?.string != nil {
+            secretsWithin.append(path(key).joined(separator: "."))
+        }
+        var named: String?
         let fromFile: Secret? = read(key + "File", .text, nil, nil, "File to read `\(key)` from.") { path in
+            named = path
             do {
                 let text = try readFile(path)
                 return Secret(text.hasSuffix("\n") ? String(text.dropLast()) : text)
             } catch { throw Complaint("cannot be read: \(error)", contrastsValue: false) }
         }
+        note(named, of: key + "File", holdsSecret: true)
         return fromFile ?? direct
     }
 

@@ -88,7 +88,9 @@ extension Topology.Queue {
             return Topology.Queue(name: name, arguments: arguments)
         }
         let isNumber =
-            if let index, case .number = arguments[index].value { true } else { index == nil && value.type != "longstr" }
+            if let index, case .number = arguments[index].value { true } else {
+                index == nil && value.type != "longstr"
+            }
         let given: Topology.Argument
         if isNumber {
             guard let number = Int64(text) else { return nil }

@@ -85,6 +85,9 @@ package struct Topology: Sendable {
         ]
     }
 
+    /// Exchanges and queues together.
+    package var objectCount: Int { exchanges.count + queues.count }
+
     /// Blocks until all is declared. Throws `topologyMismatch` with the queue, the argument and the remedy.
     ///
     /// RabbitMQ keeps the directory of its quorum queues and streams in a file that it saves up to a second after a change

@@ -1,0 +1,53 @@
+import Gateway
+import HTTP
+
+/// All checks for a system, in the order in which they are read: what others depend on comes first.
+enum Checklist {
+    static func checks(for patient: Patient) -> [any Check] {
+        settings(patient) + broker(patient) + redis(patient) + line(patient)
+    }
+
+    private static func settings(_ patient: Patient) -> [any Check] {
+        let settings = patient.settings
+        var checks: [any Check] = [
+            SettingsCheck(patient: patient), FilesCheck(patient: patient), SecretsCheck(patient: patient),
+            RootsCheck(patient: patient), SpoolCheck(settings: settings.gateway.spool),
+            MachineCheck(settings: settings),
+        ]
+        for (listener, isPublic) in [
+            (settings.gateway.http, true), (settings.gateway.operations, false), (settings.consumerOperations, false),
+        ] {
+            guard let certificate = listener.certificate else { continue }
+            checks.append(
+                CertificateCheck(
+                    name: "certificate, \(listener.name)", certificate: certificate, patient: patient,
+                    isPublic: isPublic))
+        }
+        return checks
+    }
+
+    private static func broker(_ patient: Patient) -> [any Check] {
+        [
+            BrokerLoginCheck(patient: patient), TopologyCheck(patient: patient),
+            BrokerPermissionsCheck(patient: patient),
+            BrokerAlarmCheck(patient: patient), QueuesCheck(patient: patient), ConsumersCheck(patient: patient),
+            LedgerCheck(patient: patient), MessageSizeCheck(patient: patient),
+        ]
+    }
+
+    private static func redis(_ patient: Patient) -> [any Check] {
+        [
+            RedisLoginCheck(patient: patient), RedisLatencyCheck(patient: patient), RedisRoleCheck(patient: patient),
+            RedisPersistenceCheck(patient: patient), RedisMemoryCheck(patient: patient),
+            RedisPermissionsCheck(patient: patient), RedisLayoutCheck(patient: patient),
+            RedisClockCheck(patient: patient),
+        ]
+    }
+
+    private static func line(_ patient: Patient) -> [any Check] {
+        [
+            ListenerCheck(role: .gateway, address: patient.settings.gateway.operations.address, patient: patient),
+            ListenerCheck(role: .consumer, address: patient.settings.consumerOperations.address, patient: patient),
+        ]
+    }
+}
