@@ -82,6 +82,7 @@ let package = Package(
             "ConsumerTests",
             ["Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "Redis", "Runtime", "Time", "JSON"]),
         tests("SimulatorTests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"]),
+        tests("DoctorTests", ["Holdfast", "AppStore", "Broker", "Runtime", "Time", "JSON"]),
         tests(
             "LineTests",
             [

@@ -66,7 +66,8 @@ struct Finding: Sendable, Hashable {
         guard let worst = order.first(where: { verdict in bad.contains { $0.verdict == verdict } }) else {
             return .fine(sentence)
         }
-        return Finding(
-            verdict: worst, sentence: bad.map(\.sentence).joined(separator: "; "), remedies: bad.flatMap(\.remedies))
+        // What mends several of them is said once.
+        let remedies = bad.flatMap(\.remedies).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+        return Finding(verdict: worst, sentence: bad.map(\.sentence).joined(separator: "; "), remedies: remedies)
     }
 }

@@ -29,9 +29,12 @@ struct BrokerLoginCheck: Check {
                     + "\(settings.user) '\(settings.prefix)\\..*' '\(settings.prefix)\\..*|amq\\.default' "
                     + "'\(settings.prefix)\\..*'")
         case .refused where error.detail.contains("ACCESS_REFUSED"):
-            let remedy = "Look at broker.user and broker.passwordFile; rabbitmqctl authenticate_user \(settings.user) tries it."
+            let remedy =
+                "Look at broker.user and broker.passwordFile; rabbitmqctl authenticate_user \(settings.user) tries it."
             let sentence = "\(address) does not take the user \(settings.user) with this password"
-            guard settings.user == "guest", !HostName.isThisMachine(settings.host) else { return .wrong(sentence, remedy) }
+            guard settings.user == "guest", !HostName.isThisMachine(settings.host) else {
+                return .wrong(sentence, remedy)
+            }
             return .wrong(sentence, remedy, "guest may log in from RabbitMQ's own machine only.")
         case .refused: return .wrong("\(address): \(error.detail)", "Look at the settings under broker.")
         case .timedOut:
