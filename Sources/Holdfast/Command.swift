@@ -16,6 +16,7 @@ struct Command: Sendable {
             name: "settings", summary: SettingsCommand.summary, help: SettingsCommand.help, run: SettingsCommand.run),
         Command(name: "doctor", summary: DoctorCommand.summary, help: DoctorCommand.help, run: DoctorCommand.run),
         Command(name: "verify", summary: VerifyCommand.summary, help: VerifyCommand.help, run: VerifyCommand.run),
+        Command(name: "receipt", summary: ReceiptCommand.summary, help: ReceiptCommand.help, run: ReceiptCommand.run),
         Command(name: "sign", summary: SignCommand.summary, help: SignCommand.help, run: SignCommand.run),
         Command(name: "explain", summary: ExplainCommand.summary, help: ExplainCommand.help, run: ExplainCommand.run),
         Command(

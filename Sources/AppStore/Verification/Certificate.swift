@@ -119,6 +119,26 @@ final class Certificate: @unchecked Sendable {
         guard unsafe allowed.contains(X509_get_signature_nid(pointer)) else { return false }
         return unsafe X509_verify(pointer, key.pointer) == 1
     }
+
+    /// Whether it carries a signature by the key of `issuer` such as the chains of app receipts have: those are older,
+    /// with RSA and, until 2023, SHA-1.
+    func isSignedForReceipts(by issuer: Certificate) -> Bool {
+        defer { ERR_clear_error() }
+        let allowed = [
+            NID_sha1WithRSAEncryption, NID_sha256WithRSAEncryption, NID_sha384WithRSAEncryption,
+            NID_sha512WithRSAEncryption, NID_ecdsa_with_SHA256, NID_ecdsa_with_SHA384, NID_ecdsa_with_SHA512,
+        ]
+        guard unsafe allowed.contains(X509_get_signature_nid(pointer)), issuer.hasKeyForReceipts else { return false }
+        return unsafe X509_verify(pointer, X509_get0_pubkey(issuer.pointer)) == 1
+    }
+
+    /// Whether its key is RSA of at least 2048 bits or on one of Apple's curves.
+    var hasKeyForReceipts: Bool {
+        defer { ERR_clear_error() }
+        guard let key = unsafe X509_get0_pubkey(pointer) else { return false }
+        if unsafe EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA { return unsafe EVP_PKEY_get_bits(key) >= 2048 }
+        return self.key != nil
+    }
 }
 
 /// The content of an ASN.1 object identifier.
