@@ -8,10 +8,13 @@ import Time
 /// Takes one delivery through all its stages: verify again, decode, apply, settle.
 ///
 /// Verified again because the queue is no proof: between intake and here anybody with access to the broker can put a
-/// message in (invariant 6).
+/// message in (invariant 6). Revocation is asked for here and not at intake, whose answer to Apple must not wait for a
+/// responder.
 package struct DeliveryHandler: Sendable {
     let apps: [AppID: ConsumerApp]
     let verifier: NotificationVerifier
+    /// Nil when nobody is asked whether certificates are revoked.
+    let revocation: RevocationChecker?
     let store: any ObservationStore
     let publisher: any MessagePublisher
     let names: BrokerNames
@@ -21,12 +24,13 @@ package struct DeliveryHandler: Sendable {
     let log: Log
 
     package init(
-        apps: [AppID: ConsumerApp], verifier: NotificationVerifier, store: any ObservationStore,
-        publisher: any MessagePublisher, names: BrokerNames, settings: ConsumerSettings = ConsumerSettings(),
-        metrics: Metrics, clock: WallClock = .system, log: Log
+        apps: [AppID: ConsumerApp], verifier: NotificationVerifier, revocation: RevocationChecker? = nil,
+        store: any ObservationStore, publisher: any MessagePublisher, names: BrokerNames,
+        settings: ConsumerSettings = ConsumerSettings(), metrics: Metrics, clock: WallClock = .system, log: Log
     ) {
         self.apps = apps
         self.verifier = verifier
+        self.revocation = revocation
         self.store = store
         self.publisher = publisher
         self.names = names
@@ -63,6 +67,7 @@ package struct DeliveryHandler: Sendable {
         let notification: VerifiedNotification
         do {
             notification = try verifier.verify(message.body, for: app.identity, now: clock.now())
+            try await revocation?.check(notification)
         } catch { return Outcome(error) }
         guard let observation = notification.observation(app: AppID(name)) else {
             return .noted(type: notification.payload.notificationType)

@@ -8,6 +8,8 @@ import Entitlements
 /// |---|---|---|
 /// | address | the app of the message is not in the settings | quarantine `unknownApp` |
 /// | verify | too many unknown chains at this moment | retry |
+/// | verify | a certificate is revoked (`appStore.revocation` soft or hard) | quarantine `revoked` |
+/// | verify | nobody can say whether a certificate is revoked (hard; soft lets pass) | retry |
 /// | verify | forged, malformed, another app's, signed too far ahead, of unknown shape, undecidable | quarantine with the code |
 /// | decode | no state in it (TEST, summaries, tokens, consent, unknown types) | noted |
 /// | apply | Redis unreachable, slow or refusing; a store of another layout | retry, and intake rests |
@@ -45,7 +47,9 @@ enum Outcome: Sendable {
     /// The stage "verify".
     init(_ failure: VerificationFailure) {
         switch failure.disposition {
-        case .retryLater: self = .retry(.verification, detail: failure.description)
+        case .retryLater:
+            self = .retry(
+                failure.code == .revocationUnknown ? .revocation : .verification, detail: failure.description)
         case .refuse, .quarantine:
             self = .quarantine(QuarantineReason(code: failure.code.rawValue, sentence: failure.description))
         }
@@ -74,6 +78,8 @@ enum Outcome: Sendable {
 enum RetryCause: String, Sendable {
     /// Too many unknown chains at this moment.
     case verification
+    /// Nobody could say whether a certificate is revoked, and the settings insist on knowing.
+    case revocation
     /// Redis did not do its part; it would not for the next message either.
     case store
     /// Others changed the same lineage each time.

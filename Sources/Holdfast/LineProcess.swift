@@ -44,10 +44,15 @@ struct LineProcess {
         let redis = RedisClient(
             name: "store", settings: settings.redis, loop: try EventLoop(name: "store"), metrics: metrics, log: log)
         let publisher = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
+        let revocation =
+            settings.appStore.revocation.mode == .off
+            ? nil
+            : RevocationChecker(
+                settings: settings.appStore.revocation, loop: try EventLoop(name: "ocsp"), metrics: metrics, log: log)
         let handler = DeliveryHandler(
             apps: Dictionary(
                 uniqueKeysWithValues: settings.apps.map { ($0.id, ConsumerApp(identity: $0.identity, map: $0.map)) }),
-            verifier: verifier,
+            verifier: verifier, revocation: revocation,
             store: LineageStore(redis: redis, settings: settings.store, metrics: metrics), publisher: publisher,
             names: settings.broker.names, settings: settings.consumer, metrics: metrics, log: log)
         let consumer = ApplyConsumer(handler: handler, broker: settings.broker, redis: redis, metrics: metrics)
@@ -61,6 +66,7 @@ struct LineProcess {
                     parts: ["broker": .bool(isBrokerConnected), "redis": .bool(isRedisConnected)])
             },
             metrics: metrics, log: log.part("operations"))
-        return [operations, redis, publisher, consumer]
+        let asking: [any Service] = revocation.map { [$0] } ?? []
+        return [operations, redis, publisher] + asking + [consumer]
     }
 }

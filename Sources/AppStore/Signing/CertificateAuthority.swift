@@ -8,6 +8,11 @@ package struct CertificateAuthority: Sendable {
     package struct Member: Sendable {
         package let certificate: [UInt8]
         package let key: SigningKey
+
+        package init(certificate: [UInt8], key: SigningKey) {
+            self.certificate = certificate
+            self.key = key
+        }
     }
 
     /// The addresses at which the root and the intermediate answer by OCSP for what they issued; nobody's by default.
