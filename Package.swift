@@ -80,7 +80,7 @@ let package = Package(
             ]),
         tests(
             "ConsumerTests",
-            ["Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "Redis", "Runtime", "Time", "JSON"]),
+            ["Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Redis", "Runtime", "Time", "JSON"]),
         tests("SimulatorTests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"]),
         tests("DoctorTests", ["Holdfast", "AppStore", "Broker", "Runtime", "Time", "JSON"]),
         tests(

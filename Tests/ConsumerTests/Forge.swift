@@ -10,17 +10,18 @@ struct Forge {
     static let authority = Result { try CertificateAuthority(makingAt: Forge.now) }
     static let now = Timestamp(milliseconds: 1_764_000_000_000)
 
-    static func verifier() throws -> NotificationVerifier {
-        NotificationVerifier(JWSVerifier(roots: try TrustedRoots(der: [authority.get().rootDER])))
+    static func verifier(_ authority: CertificateAuthority? = nil) throws -> NotificationVerifier {
+        let root = try authority?.rootDER ?? self.authority.get().rootDER
+        return NotificationVerifier(JWSVerifier(roots: try TrustedRoots(der: [root])))
     }
 
     /// The body of a notification about one monthly period.
     static func notification(
         _ type: String = "SUBSCRIBED", lineage: String, transaction: String? = nil, product: String = "pro.month",
         bundle: String = identity.bundleID, environment: String = "Sandbox", signed: Timestamp = now,
-        purchased: Timestamp = now, token: String? = nil
+        purchased: Timestamp = now, token: String? = nil, by authority: CertificateAuthority? = nil
     ) throws -> [UInt8] {
-        let inner = try sign {
+        let inner = try sign(authority) {
             $0.member("transactionId", transaction ?? lineage)
             $0.member("originalTransactionId", lineage)
             $0.member("bundleId", bundle)
@@ -33,7 +34,7 @@ struct Forge {
             $0.member("signedDate", signed.milliseconds)
             $0.member("environment", environment)
         }
-        let renewal = try sign {
+        let renewal = try sign(authority) {
             $0.member("originalTransactionId", lineage)
             $0.member("autoRenewProductId", product)
             $0.member("productId", product)
@@ -41,7 +42,7 @@ struct Forge {
             $0.member("signedDate", signed.milliseconds)
             $0.member("environment", environment)
         }
-        return try envelope(type, bundle: bundle, environment: environment, signed: signed) {
+        return try envelope(type, bundle: bundle, environment: environment, signed: signed, by: authority) {
             $0.member("signedTransactionInfo", inner)
             $0.member("signedRenewalInfo", renewal)
             $0.member("status", 1)
@@ -60,9 +61,11 @@ struct Forge {
     }
 
     private static func envelope(
-        _ type: String, bundle: String, environment: String, signed: Timestamp, _ data: (inout JSONWriter) -> Void
+        _ type: String, bundle: String, environment: String, signed: Timestamp,
+        by authority: CertificateAuthority? = nil,
+        _ data: (inout JSONWriter) -> Void
     ) throws -> [UInt8] {
-        let payload = try sign {
+        let payload = try sign(authority) {
             $0.member("notificationType", type)
             $0.member("notificationUUID", "uuid-\(UInt64.random(in: .min ... .max))")
             $0.member("version", "2.0")
@@ -77,11 +80,13 @@ struct Forge {
         return SignedBody.body(signedPayload: payload)
     }
 
-    private static func sign(_ members: (inout JSONWriter) -> Void) throws -> String {
+    private static func sign(
+        _ authority: CertificateAuthority? = nil, _ members: (inout JSONWriter) -> Void
+    ) throws -> String {
         var json = JSONWriter()
         json.beginObject()
         members(&json)
         json.endObject()
-        return try authority.get().sign(json.bytes)
+        return try (authority ?? self.authority.get()).sign(json.bytes)
     }
 }

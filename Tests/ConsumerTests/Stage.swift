@@ -64,15 +64,17 @@ struct Stage: Sendable {
         try await inspector.deleteTopology()
     }
 
-    func consumer(apps: [String]? = nil, store: (any ObservationStore)? = nil, log: Log = .discarding) throws
-        -> ApplyConsumer
-    {
+    func consumer(
+        apps: [String]? = nil, store: (any ObservationStore)? = nil, log: Log = .discarding,
+        authority: CertificateAuthority? = nil, revocation: RevocationChecker? = nil
+    ) throws -> ApplyConsumer {
         var settings = ConsumerSettings()
         settings.rest = .milliseconds(50)
         let handler = DeliveryHandler(
             apps: Dictionary(
                 uniqueKeysWithValues: (apps ?? [app]).map { (AppID($0), ConsumerApp(identity: Forge.identity)) }),
-            verifier: try Forge.verifier(), store: store ?? self.store, publisher: publisher, names: broker.names,
+            verifier: try Forge.verifier(authority), revocation: revocation, store: store ?? self.store,
+            publisher: publisher, names: broker.names,
             settings: settings, metrics: metrics, clock: WallClock { Forge.now }, log: log)
         return ApplyConsumer(handler: handler, broker: broker, redis: redis, metrics: metrics)
     }
