@@ -1,3 +1,4 @@
+import AppStore
 import Runtime
 
 /// What the consumer counts.
@@ -30,8 +31,8 @@ struct ConsumerMetrics: Sendable {
     }
 
     /// Apple's types are few; one that is not known yet must not make a series of its own.
-    func noted(_ type: String?) {
-        let label = type.map { Self.typesWithoutEffect.contains($0) ? $0 : "other" } ?? "none"
+    func noted(_ type: Raw<NotificationType>?) {
+        let label = type.map { $0.known?.rawValue ?? "other" } ?? "none"
         metrics.counter(
             "holdfast_consumer_noted_total", "Verified notifications without effect on any state, by Apple's type.",
             labels: ["type": label]
@@ -66,9 +67,4 @@ struct ConsumerMetrics: Sendable {
     }
 
     func isResting(_ value: Bool) { resting.set(value ? 1 : 0) }
-
-    private static let typesWithoutEffect: Set<String> = [
-        "TEST", "RENEWAL_EXTENSION", "EXTERNAL_PURCHASE_TOKEN", "RESCIND_CONSENT", "METADATA_UPDATE", "MIGRATION",
-        "MIGRATE", "PRICE_CHANGE", "PRICE_INCREASE", "UNCLAIM_SEATS",
-    ]
 }

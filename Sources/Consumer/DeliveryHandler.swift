@@ -95,7 +95,7 @@ package struct DeliveryHandler: Sendable {
             await publishEvent(of: change, observation, message, log)
         case .unchanged(let observation): log.info("known already", observation.logFields)
         case .noted(let type):
-            log.info("noted", ["type": .init(type ?? "")])
+            log.info("noted", ["type": .init(type?.raw ?? "")])
             metrics.noted(type)
         case .retry(let cause, let detail): return await sendToRetry(message, cause, detail, log)
         case .quarantine(let reason): return await sendToQuarantine(message, reason, log)

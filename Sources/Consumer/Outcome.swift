@@ -30,7 +30,7 @@ enum Outcome: Sendable {
     case applied(AppliedChange, Observation)
     case unchanged(Observation)
     /// Verified and without effect on any state.
-    case noted(type: String?)
+    case noted(type: Raw<NotificationType>?)
     case retry(RetryCause, detail: String)
     case quarantine(QuarantineReason)
 

@@ -5,7 +5,7 @@ internal import Glibc
 ///     switch key { case "status": … default: … }
 package struct JSONKey: Sendable, CustomStringConvertible {
     /// UTF-8, escapes resolved.
-    let bytes: ArraySlice<UInt8>
+    package let bytes: ArraySlice<UInt8>
 
     /// The name as text.
     package var description: String { String(decoding: bytes, as: UTF8.self) }

@@ -16,16 +16,14 @@ extension AppIdentity {
     /// Reads Apple's name of an environment. Data of Xcode and of local testing is signed by whoever holds the
     /// computer, so those environments do not exist for anything that came over a network (invariant 6).
     func environment(
-        _ raw: String?, part: VerificationFailure.Part
+        _ named: Raw<PayloadEnvironment>?, part: VerificationFailure.Part
     ) throws(VerificationFailure) -> StoreEnvironment {
-        switch raw {
-        case "Production": return .production
-        case "Sandbox": return .sandbox
-        case let raw?:
+        guard let named else { throw VerificationFailure(.wrongEnvironment, part, "no environment is named") }
+        guard let environment = StoreEnvironment(named) else {
             throw VerificationFailure(
-                .wrongEnvironment, part, "the environment is \(quoted(raw)), neither Production nor Sandbox")
-        case nil: throw VerificationFailure(.wrongEnvironment, part, "no environment is named")
+                .wrongEnvironment, part, "the environment is \(quoted(named.raw)), neither Production nor Sandbox")
         }
+        return environment
     }
 
     func checkBundle(_ named: String?, part: VerificationFailure.Part) throws(VerificationFailure) {

@@ -12,14 +12,16 @@ extension Verified<TransactionPayload> {
             productID: try required(payload.productID, "productId"),
             signedDate: try required(payload.signedDate, "signedDate"),
             purchaseDate: try required(payload.purchaseDate, "purchaseDate"),
-            originalPurchaseDate: payload.originalPurchaseDate, expiresDate: payload.expiresDate, type: payload.type,
+            originalPurchaseDate: payload.originalPurchaseDate, expiresDate: payload.expiresDate,
+            type: payload.type?.raw,
             subscriptionGroupID: payload.subscriptionGroupID, appAccountToken: payload.appAccountToken,
-            ownership: payload.inAppOwnershipType, isUpgraded: payload.isUpgraded ?? false,
-            quantity: payload.quantity, revocationDate: payload.revocationDate,
-            revocationReason: payload.revocationReason, revocationType: payload.revocationType,
-            revocationPercentage: payload.revocationPercentage, revokedSeatQuantity: payload.revokedSeatQuantity,
-            offerType: payload.offerType, offerIdentifier: payload.offerIdentifier,
-            offerDiscountType: payload.offerDiscountType, transactionReason: payload.transactionReason,
+            ownership: payload.inAppOwnershipType?.raw, isUpgraded: payload.isUpgraded ?? false,
+            quantity: payload.quantity.map(Int64.init), revocationDate: payload.revocationDate,
+            revocationReason: payload.revocationReason?.raw, revocationType: payload.revocationType?.raw,
+            revocationPercentage: payload.revocationPercentage.map(Int64.init),
+            revokedSeatQuantity: payload.revokedSeatQuantity.map(Int64.init),
+            offerType: payload.offerType?.raw, offerIdentifier: payload.offerIdentifier,
+            offerDiscountType: payload.offerDiscountType?.raw, transactionReason: payload.transactionReason?.raw,
             price: payload.price, currency: payload.currency, storefront: payload.storefront, payloadHash: hash)
     }
 }
@@ -31,12 +33,12 @@ extension Verified<RenewalInfoPayload> {
         return RenewalFact(
             originalTransactionID: try required(payload.originalTransactionID, "originalTransactionId"),
             signedDate: try required(payload.signedDate, "signedDate"), productID: payload.productID,
-            autoRenewProductID: payload.autoRenewProductID, autoRenewStatus: payload.autoRenewStatus,
+            autoRenewProductID: payload.autoRenewProductID, autoRenewStatus: payload.autoRenewStatus?.raw,
             isInBillingRetryPeriod: payload.isInBillingRetryPeriod,
-            gracePeriodExpiresDate: payload.gracePeriodExpiresDate, expirationIntent: payload.expirationIntent,
-            priceIncreaseStatus: payload.priceIncreaseStatus, renewalDate: payload.renewalDate,
-            appAccountToken: payload.appAccountToken, offerType: payload.offerType,
-            offerIdentifier: payload.offerIdentifier, offerDiscountType: payload.offerDiscountType,
+            gracePeriodExpiresDate: payload.gracePeriodExpiresDate, expirationIntent: payload.expirationIntent?.raw,
+            priceIncreaseStatus: payload.priceIncreaseStatus?.raw, renewalDate: payload.renewalDate,
+            appAccountToken: payload.appAccountToken, offerType: payload.offerType?.raw,
+            offerIdentifier: payload.offerIdentifier, offerDiscountType: payload.offerDiscountType?.raw,
             renewalPrice: payload.renewalPrice, currency: payload.currency, payloadHash: hash)
     }
 }

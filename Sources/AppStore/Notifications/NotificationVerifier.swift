@@ -33,9 +33,9 @@ package struct NotificationVerifier: Sendable {
             return Intake(doubt: error)
         }
         return Intake(
-            notificationUUID: payload.notificationUUID, notificationType: payload.notificationType,
-            subtype: payload.subtype, signedDate: payload.signedDate,
-            environment: StoreEnvironment(appleName: payload.origin.environment), doubt: nil)
+            notificationUUID: payload.notificationUUID, notificationType: payload.notificationType?.raw,
+            subtype: payload.subtype?.raw, signedDate: payload.signedDate,
+            environment: StoreEnvironment(payload.origin.environment), doubt: nil)
     }
 
     /// Checks everything: the envelope, whose it is, and every nested part, which must agree with the envelope.
@@ -85,7 +85,7 @@ package struct NotificationVerifier: Sendable {
             case .unclaimInfo, .unknown, .none:
                 throw VerificationFailure(
                     .unknownShape, .notification,
-                    "a \(quoted(payload.notificationType ?? "")) of a shape that is not known names no "
+                    "a \(quoted(payload.notificationType?.raw ?? "")) of a shape that is not known names no "
                         + (payload.origin.bundleID == nil ? "bundle id" : "environment"))
             case .data, .summary, .externalPurchaseToken, .appData: break
             }
@@ -136,12 +136,13 @@ package struct NotificationVerifier: Sendable {
     }
 
     private func agree(
-        _ raw: String?, _ environment: StoreEnvironment, _ part: VerificationFailure.Part
+        _ named: Raw<PayloadEnvironment>?, _ environment: StoreEnvironment, _ part: VerificationFailure.Part
     ) throws(VerificationFailure) {
-        guard raw == environment.appleName else {
+        guard StoreEnvironment(named) == environment else {
             throw VerificationFailure(
                 .disagreement, part,
-                "its environment is \(quoted(raw ?? "")), the envelope's is \(environment.appleName)", isNested: true)
+                "its environment is \(quoted(named?.raw ?? "")), the envelope's is \(environment.appleName)",
+                isNested: true)
         }
     }
 
@@ -161,8 +162,12 @@ extension StoreEnvironment {
     /// What Apple calls it.
     package var appleName: String { self == .production ? "Production" : "Sandbox" }
 
-    package init?(appleName: String?) {
-        guard let match = StoreEnvironment.allCases.first(where: { $0.appleName == appleName }) else { return nil }
-        self = match
+    /// Nil for every other environment than the two from which data may come over a network.
+    package init?(_ named: Raw<PayloadEnvironment>?) {
+        switch named?.known {
+        case .production: self = .production
+        case .sandbox: self = .sandbox
+        case .xcode, .localTesting, nil: return nil
+        }
     }
 }

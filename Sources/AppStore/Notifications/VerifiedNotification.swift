@@ -36,11 +36,11 @@ package struct VerifiedNotification: Sendable {
         guard let id = transactionFact?.originalTransactionID ?? renewalFact?.originalTransactionID else { return nil }
         var status: StatusFact?
         if case .data(let data) = payload.body, let value = data.status {
-            status = StatusFact(status: value, signedDate: signedDate)
+            status = StatusFact(status: value.raw, signedDate: signedDate)
         }
         return Observation(
             lineage: LineageID(app: app, environment: environment, originalTransactionID: id), source: .notification,
-            signedDate: signedDate, notificationType: payload.notificationType, subtype: payload.subtype,
+            signedDate: signedDate, notificationType: payload.notificationType?.raw, subtype: payload.subtype?.raw,
             notificationUUID: payload.notificationUUID, transaction: transactionFact, renewal: renewalFact,
             status: status)
     }

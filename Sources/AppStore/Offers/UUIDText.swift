@@ -15,16 +15,24 @@ package enum UUIDText {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// What some engines send for "none".
+    package static let zero = "00000000-0000-0000-0000-000000000000"
+
     /// `text` in lower case, or nil if it is no UUID.
     package static func canonical(_ text: String) -> String? {
-        let lower = text.lowercased()
-        let isUUID =
-            lower.utf8.count == 36
-            && lower.utf8.enumerated().allSatisfy { place, byte in
-                [8, 13, 18, 23].contains(place)
-                    ? byte == UInt8(ascii: "-")
-                    : UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte
+        guard text.utf8.count == 36 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(36)
+        for (place, byte) in text.utf8.enumerated() {
+            let isDash = place == 8 || place == 13 || place == 18 || place == 23
+            switch byte {
+            case UInt8(ascii: "-") where isDash: bytes.append(byte)
+            case _ where isDash: return nil
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): bytes.append(byte)
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): bytes.append(byte | 0x20)
+            default: return nil
             }
-        return isUUID ? lower : nil
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -2,138 +2,164 @@ internal import JSON
 package import Time
 
 /// `data`: a notification about one transaction or subscription.
-package struct NotificationData: Sendable, Hashable {
+package struct NotificationData: Sendable, Hashable, PayloadObject {
     package var bundleVersion: String?
     package var signedTransactionInfo: String?
     package var signedRenewalInfo: String?
-    /// 1 active, 2 expired, 3 billing retry, 4 grace period, 5 revoked.
-    package var status: Int64?
-    package var consumptionRequestReason: String?
+    package var status: Raw<SubscriptionStatus>?
+    package var consumptionRequestReason: Raw<ConsumptionRequestReason>?
+    var origin = PayloadOrigin()
+
+    enum Member: String, CaseIterable {
+        case environment, appAppleId, bundleId
+        case bundleVersion, signedTransactionInfo, signedRenewalInfo, status, consumptionRequestReason
+    }
+
+    static let names = NameTable<Member>()
+
+    init() {}
+
+    mutating func read(_ member: Member, _ json: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
+        switch member {
+        case .environment: origin.environment = try fields.value(&json)
+        case .appAppleId: origin.appAppleID = try fields.integer(&json)
+        case .bundleId: origin.bundleID = try fields.string(&json)
+        case .bundleVersion: bundleVersion = try fields.string(&json)
+        case .signedTransactionInfo: signedTransactionInfo = try fields.string(&json)
+        case .signedRenewalInfo: signedRenewalInfo = try fields.string(&json)
+        case .status: status = try fields.value(&json)
+        case .consumptionRequestReason: consumptionRequestReason = try fields.value(&json)
+        }
+    }
 }
 
 /// `summary`: how a mass extension of renewal dates went.
-package struct NotificationSummary: Sendable, Hashable {
+package struct NotificationSummary: Sendable, Hashable, PayloadObject {
     package var productID: String?
     package var requestIdentifier: String?
     package var storefrontCountryCodes: [String] = []
     package var succeededCount: Int64?
     package var failedCount: Int64?
+    var origin = PayloadOrigin()
+
+    enum Member: String, CaseIterable {
+        case environment, appAppleId, bundleId
+        case productId, requestIdentifier, storefrontCountryCodes, succeededCount, failedCount
+    }
+
+    static let names = NameTable<Member>()
+
+    init() {}
+
+    mutating func read(_ member: Member, _ json: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
+        switch member {
+        case .environment: origin.environment = try fields.value(&json)
+        case .appAppleId: origin.appAppleID = try fields.integer(&json)
+        case .bundleId: origin.bundleID = try fields.string(&json)
+        case .productId: productID = try fields.string(&json)
+        case .requestIdentifier: requestIdentifier = try fields.string(&json)
+        case .storefrontCountryCodes: storefrontCountryCodes = try fields.strings(&json)
+        case .succeededCount: succeededCount = try fields.integer(&json)
+        case .failedCount: failedCount = try fields.integer(&json)
+        }
+    }
 }
 
 /// `externalPurchaseToken`: a purchase outside the App Store waits to be reported.
-package struct ExternalPurchaseToken: Sendable, Hashable {
+package struct ExternalPurchaseToken: Sendable, Hashable, PayloadObject {
     package var externalPurchaseID: String?
     package var tokenCreationDate: Timestamp?
     package var tokenExpirationDate: Timestamp?
-    package var tokenType: String?
+    package var tokenType: Raw<ExternalPurchaseTokenType>?
+    private var named = PayloadOrigin()
+
+    /// It names no environment; its id says whether it is the sandbox's.
+    var origin: PayloadOrigin {
+        var origin = named
+        if origin.environment == nil, let externalPurchaseID {
+            origin.environment = Raw(externalPurchaseID.hasPrefix("SANDBOX") ? .sandbox : .production)
+        }
+        return origin
+    }
+
+    enum Member: String, CaseIterable {
+        case environment, appAppleId, bundleId
+        case externalPurchaseId, tokenCreationDate, tokenExpirationDate, tokenType
+    }
+
+    static let names = NameTable<Member>()
+
+    init() {}
+
+    mutating func read(_ member: Member, _ json: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
+        switch member {
+        case .environment: named.environment = try fields.value(&json)
+        case .appAppleId: named.appAppleID = try fields.integer(&json)
+        case .bundleId: named.bundleID = try fields.string(&json)
+        case .externalPurchaseId: externalPurchaseID = try fields.string(&json)
+        case .tokenCreationDate: tokenCreationDate = try fields.date(&json)
+        case .tokenExpirationDate: tokenExpirationDate = try fields.date(&json)
+        case .tokenType: tokenType = try fields.value(&json)
+        }
+    }
 }
 
 /// `appData`: a notification about the app itself, such as RESCIND_CONSENT.
-package struct NotificationAppData: Sendable, Hashable {
+package struct NotificationAppData: Sendable, Hashable, PayloadObject {
     package var signedAppTransactionInfo: String?
-}
+    var origin = PayloadOrigin()
 
-/// Collects the objects of a notification; Apple's documentation says that there is one.
-struct Bodies {
-    typealias Origin = NotificationPayload.Origin
-    private var known: [(rank: Int, body: NotificationPayload.Body, origin: Origin)] = []
+    enum Member: String, CaseIterable { case environment, appAppleId, bundleId, signedAppTransactionInfo }
 
-    var count: Int { known.count }
+    static let names = NameTable<Member>()
 
-    /// The first in Apple's order, a known one before an unknown one.
-    var chosen: (NotificationPayload.Body, Origin)? {
-        known.min { $0.rank < $1.rank }.map { ($0.body, $0.origin) }
-    }
+    init() {}
 
-    mutating func read(_ key: JSONKey, _ reader: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
-        var origin = Origin()
-        switch key {
-        case "data":
-            var data = NotificationData()
-            guard
-                try fields.object(
-                    &reader, key,
-                    { (fields, reader, key) throws(JSONError) in
-                        switch key {
-                        case "bundleVersion": data.bundleVersion = try fields.string(&reader, key)
-                        case "signedTransactionInfo": data.signedTransactionInfo = try fields.string(&reader, key)
-                        case "signedRenewalInfo": data.signedRenewalInfo = try fields.string(&reader, key)
-                        case "status": data.status = try fields.integer(&reader, key)
-                        case "consumptionRequestReason": data.consumptionRequestReason = try fields.string(&reader, key)
-                        default: try Self.readOrigin(&origin, key, &reader, &fields)
-                        }
-                    })
-            else { return }
-            known.append((0, .data(data), origin))
-        case "summary":
-            var summary = NotificationSummary()
-            guard
-                try fields.object(
-                    &reader, key,
-                    { (fields, reader, key) throws(JSONError) in
-                        switch key {
-                        case "productId": summary.productID = try fields.string(&reader, key)
-                        case "requestIdentifier": summary.requestIdentifier = try fields.string(&reader, key)
-                        case "storefrontCountryCodes":
-                            summary.storefrontCountryCodes = try fields.strings(&reader, key)
-                        case "succeededCount": summary.succeededCount = try fields.integer(&reader, key)
-                        case "failedCount": summary.failedCount = try fields.integer(&reader, key)
-                        default: try Self.readOrigin(&origin, key, &reader, &fields)
-                        }
-                    })
-            else { return }
-            known.append((1, .summary(summary), origin))
-        case "externalPurchaseToken":
-            var token = ExternalPurchaseToken()
-            guard
-                try fields.object(
-                    &reader, key,
-                    { (fields, reader, key) throws(JSONError) in
-                        switch key {
-                        case "externalPurchaseId": token.externalPurchaseID = try fields.string(&reader, key)
-                        case "tokenCreationDate": token.tokenCreationDate = try fields.date(&reader, key)
-                        case "tokenExpirationDate": token.tokenExpirationDate = try fields.date(&reader, key)
-                        case "tokenType": token.tokenType = try fields.string(&reader, key)
-                        default: try Self.readOrigin(&origin, key, &reader, &fields)
-                        }
-                    })
-            else { return }
-            // It names no environment; its id says whether it is the sandbox's.
-            if origin.environment == nil, let id = token.externalPurchaseID {
-                origin.environment = id.hasPrefix("SANDBOX") ? "Sandbox" : "Production"
-            }
-            known.append((2, .externalPurchaseToken(token), origin))
-        case "appData":
-            var data = NotificationAppData()
-            guard
-                try fields.object(
-                    &reader, key,
-                    { (fields, reader, key) throws(JSONError) in
-                        switch key {
-                        case "signedAppTransactionInfo":
-                            data.signedAppTransactionInfo = try fields.string(&reader, key)
-                        default: try Self.readOrigin(&origin, key, &reader, &fields)
-                        }
-                    })
-            else { return }
-            known.append((3, .appData(data), origin))
-        default:
-            guard try reader.peek() == .object else { return try reader.skip() }
-            _ = try fields.object(&reader, key) { (fields, reader, key) throws(JSONError) in
-                try Self.readOrigin(&origin, key, &reader, &fields)
-            }
-            known.append(key == "unclaimInfo" ? (4, .unclaimInfo, origin) : (5, .unknown(key.description), origin))
+    mutating func read(_ member: Member, _ json: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
+        switch member {
+        case .environment: origin.environment = try fields.value(&json)
+        case .appAppleId: origin.appAppleID = try fields.integer(&json)
+        case .bundleId: origin.bundleID = try fields.string(&json)
+        case .signedAppTransactionInfo: signedAppTransactionInfo = try fields.string(&json)
         }
     }
+}
 
-    private static func readOrigin(
-        _ origin: inout Origin, _ key: JSONKey, _ reader: inout JSONReader, _ fields: inout FieldReader
-    ) throws(JSONError) {
-        switch key {
-        case "bundleId": origin.bundleID = try fields.string(&reader, key)
-        case "appAppleId": origin.appAppleID = try fields.integer(&reader, key)
-        case "environment": origin.environment = try fields.string(&reader, key)
-        default: try reader.skip()
+/// `unclaimInfo`: seats of a purchase were given back.
+package struct UnclaimInfo: Sendable, Hashable, PayloadObject {
+    /// UUIDs in lower case.
+    package var unclaimSeatIDs: [String] = []
+    var origin = PayloadOrigin()
+
+    enum Member: String, CaseIterable { case environment, appAppleId, bundleId, unclaimSeatIds }
+
+    static let names = NameTable<Member>()
+
+    init() {}
+
+    mutating func read(_ member: Member, _ json: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
+        switch member {
+        case .environment: origin.environment = try fields.value(&json)
+        case .appAppleId: origin.appAppleID = try fields.integer(&json)
+        case .bundleId: origin.bundleID = try fields.string(&json)
+        case .unclaimSeatIds: unclaimSeatIDs = try fields.uuids(&json)
+        }
+    }
+}
+
+/// An object of a version to come: only whose it is can be looked for.
+struct UnknownBody: PayloadObject {
+    var origin = PayloadOrigin()
+
+    enum Member: String, CaseIterable { case environment, appAppleId, bundleId }
+
+    static let names = NameTable<Member>()
+
+    mutating func read(_ member: Member, _ json: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
+        switch member {
+        case .environment: origin.environment = try fields.value(&json)
+        case .appAppleId: origin.appAppleID = try fields.integer(&json)
+        case .bundleId: origin.bundleID = try fields.string(&json)
         }
     }
 }

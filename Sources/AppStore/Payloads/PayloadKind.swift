@@ -1,5 +1,4 @@
 internal import JSON
-package import Time
 
 /// The kinds of payload that Apple signs.
 package enum PayloadKind: String, Sendable, CaseIterable {
@@ -51,35 +50,4 @@ package enum PayloadKind: String, Sendable, CaseIterable {
             return nil
         }
     }
-}
-
-/// A payload that can be read from what Apple signed.
-package protocol SignedPayload: Sendable {
-    static var kind: PayloadKind { get }
-
-    /// Reads a JSON object; a member of the wrong type costs that member and leaves a warning.
-    init(json: [UInt8]) throws(PayloadError)
-
-    /// Whether the members are there by which this kind is told.
-    var isOfItsKind: Bool { get }
-    /// When Apple signed it.
-    var dateOfSigning: Timestamp? { get }
-    var warnings: [PayloadWarning] { get }
-}
-
-/// A payload whose signature, chain and date of signing have been verified; nothing else makes one.
-package struct Verified<Payload: SignedPayload>: Sendable {
-    package let payload: Payload
-    /// The payload's JSON text, as signed.
-    package let bytes: [UInt8]
-    package let chain: VerifiedChain
-
-    init(payload: Payload, bytes: [UInt8], chain: VerifiedChain) {
-        self.payload = payload
-        self.bytes = bytes
-        self.chain = chain
-    }
-
-    /// SHA-256 of the signed bytes, hexadecimal.
-    package var hash: String { SHA256.hexadecimal(bytes) }
 }

@@ -9,30 +9,43 @@ package struct RealtimeRequestPayload: SignedPayload, Hashable {
     package var appAppleID: Int64?
     package var productID: String?
     package var userLocale: String?
+    /// A UUID in lower case.
     package var requestIdentifier: String?
-    package var environment: String?
+    package var environment: Raw<PayloadEnvironment>?
     package var signedDate: Timestamp?
-    package private(set) var warnings: [PayloadWarning] = []
+    package internal(set) var warnings: [PayloadWarning] = []
 
     package var isOfItsKind: Bool { requestIdentifier != nil && userLocale != nil }
     package var dateOfSigning: Timestamp? { signedDate }
+    package var origin: PayloadOrigin { PayloadOrigin(appAppleID: appAppleID, environment: environment) }
 
     package init(json: [UInt8]) throws(PayloadError) {
-        var it = RealtimeRequestPayload()
-        it.warnings = try FieldReader.read(json) { (fields, reader, key) throws(JSONError) in
-            switch key {
-            case "originalTransactionId": it.originalTransactionID = try fields.string(&reader, key)
-            case "appAppleId": it.appAppleID = try fields.integer(&reader, key)
-            case "productId": it.productID = try fields.string(&reader, key)
-            case "userLocale": it.userLocale = try fields.string(&reader, key)
-            case "requestIdentifier": it.requestIdentifier = try fields.uuid(&reader, key)
-            case "environment": it.environment = try fields.string(&reader, key)
-            case "signedDate": it.signedDate = try fields.date(&reader, key)
-            default: try reader.skip()
-            }
-        }
-        self = it
+        (self, warnings) = try FieldReader.read(json)
     }
 
-    private init() {}
+    package static func fields(of json: [UInt8]) throws(PayloadError) -> [PayloadField] {
+        try FieldReader.fields(of: json, as: Self.self)
+    }
+}
+
+extension RealtimeRequestPayload: PayloadObject {
+    enum Member: String, CaseIterable {
+        case originalTransactionId, appAppleId, productId, userLocale, requestIdentifier, environment, signedDate
+    }
+
+    static let names = NameTable<Member>()
+
+    init() {}
+
+    mutating func read(_ member: Member, _ json: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
+        switch member {
+        case .originalTransactionId: originalTransactionID = try fields.string(&json)
+        case .appAppleId: appAppleID = try fields.integer(&json)
+        case .productId: productID = try fields.string(&json)
+        case .userLocale: userLocale = try fields.string(&json)
+        case .requestIdentifier: requestIdentifier = try fields.uuid(&json)
+        case .environment: environment = try fields.value(&json)
+        case .signedDate: signedDate = try fields.date(&json)
+        }
+    }
 }

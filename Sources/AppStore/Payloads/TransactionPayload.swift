@@ -1,101 +1,144 @@
 internal import JSON
 package import Time
 
-/// Apple's JWSTransactionDecodedPayload, as far as rules and people read it; enumerated values stay raw.
+/// Apple's JWSTransactionDecodedPayload.
 package struct TransactionPayload: SignedPayload, Hashable {
     package static var kind: PayloadKind { .transaction }
 
     package var transactionID: String?
     package var originalTransactionID: String?
     package var webOrderLineItemID: String?
+    package var appTransactionID: String?
+    /// The lineage it was part of before a migration.
+    package var previousOriginalTransactionID: String?
     package var bundleID: String?
-    package var productID: String?
-    package var subscriptionGroupID: String?
-    package var type: String?
-    package var environment: String?
+    package var environment: Raw<PayloadEnvironment>?
     package var signedDate: Timestamp?
+
+    package var productID: String?
+    package var type: Raw<ProductType>?
+    package var subscriptionGroupID: String?
+    package var quantity: Int32?
     package var purchaseDate: Timestamp?
     package var originalPurchaseDate: Timestamp?
     package var expiresDate: Timestamp?
-    package var quantity: Int64?
+    package var isUpgraded: Bool?
+    package var transactionReason: Raw<TransactionReason>?
+    /// Values are not published yet.
+    package var additionalTransactionReason: String?
+
     /// Lower case; nil too when empty, malformed or all zero.
     package var appAccountToken: String?
-    package var inAppOwnershipType: String?
-    package var isUpgraded: Bool?
+    package var inAppOwnershipType: Raw<InAppOwnershipType>?
+
     package var revocationDate: Timestamp?
-    package var revocationReason: Int64?
-    package var revocationType: String?
-    package var revocationPercentage: Int64?
-    package var revokedSeatQuantity: Int64?
-    package var offerType: Int64?
+    package var revocationReason: Raw<PurchaseRevocationReason>?
+    package var revocationType: Raw<PurchaseRevocationType>?
+    /// Milli-percent, 50000 = 50 %.
+    package var revocationPercentage: Int32?
+
+    package var offerType: Raw<OfferType>?
     package var offerIdentifier: String?
-    package var offerDiscountType: String?
+    package var offerDiscountType: Raw<OfferDiscountType>?
+    /// A duration such as `P1Y`.
     package var offerPeriod: String?
-    package var transactionReason: String?
-    /// Milliunits of `currency`.
+
+    /// Milliunits of `currency`; the average per seat when several were bought.
     package var price: Int64?
     package var currency: String?
     package var storefront: String?
     package var storefrontID: String?
-    package var appTransactionID: String?
-    package var billingPlanType: String?
-    package var previousOriginalTransactionID: String?
-    package private(set) var warnings: [PayloadWarning] = []
+    package var billingPlanType: Raw<BillingPlanType>?
+    package var commitmentInfo: TransactionCommitmentInfo?
+
+    package var multiSeatInfo: TransactionMultiSeatInfo?
+    package var invitationManagement: Raw<InvitationManagement>?
+    /// Beside `multiSeatInfo`; the documentation is not plain about where it stands.
+    private var revokedSeats: Int32?
+
+    package var bundle = BundleMembership()
+    package var advancedCommerceInfo: TransactionAdvancedCommerceInfo?
+    package internal(set) var warnings: [PayloadWarning] = []
 
     package var isOfItsKind: Bool { transactionID != nil }
     package var dateOfSigning: Timestamp? { signedDate }
+    package var origin: PayloadOrigin { PayloadOrigin(bundleID: bundleID, environment: environment) }
+    /// How many of the seats were refunded.
+    package var revokedSeatQuantity: Int32? { revokedSeats ?? multiSeatInfo?.revokedSeatQuantity }
 
     package init(json: [UInt8]) throws(PayloadError) {
-        var it = TransactionPayload()
-        it.warnings = try FieldReader.read(json) { (fields, reader, key) throws(JSONError) in
-            switch key {
-            case "transactionId": it.transactionID = try fields.string(&reader, key)
-            case "originalTransactionId": it.originalTransactionID = try fields.string(&reader, key)
-            case "webOrderLineItemId": it.webOrderLineItemID = try fields.string(&reader, key)
-            case "bundleId": it.bundleID = try fields.string(&reader, key)
-            case "productId": it.productID = try fields.string(&reader, key)
-            case "subscriptionGroupIdentifier": it.subscriptionGroupID = try fields.string(&reader, key)
-            case "type": it.type = try fields.string(&reader, key)
-            case "environment": it.environment = try fields.string(&reader, key)
-            case "signedDate": it.signedDate = try fields.date(&reader, key)
-            case "purchaseDate": it.purchaseDate = try fields.date(&reader, key)
-            case "originalPurchaseDate": it.originalPurchaseDate = try fields.date(&reader, key)
-            case "expiresDate": it.expiresDate = try fields.date(&reader, key)
-            case "quantity": it.quantity = try fields.integer(&reader, key)
-            case "appAccountToken": it.appAccountToken = try fields.uuid(&reader, key)
-            case "inAppOwnershipType": it.inAppOwnershipType = try fields.string(&reader, key)
-            case "isUpgraded": it.isUpgraded = try fields.bool(&reader, key)
-            case "revocationDate": it.revocationDate = try fields.date(&reader, key)
-            case "revocationReason": it.revocationReason = try fields.integer(&reader, key)
-            case "revocationType": it.revocationType = try fields.string(&reader, key)
-            case "revocationPercentage": it.revocationPercentage = try fields.integer(&reader, key)
-            // The documentation shows it in both places.
-            case "revokedSeatQuantity": it.revokedSeatQuantity = try fields.integer(&reader, key)
-            case "multiSeatInfo":
-                _ = try fields.object(&reader, key) { (fields, reader, key) throws(JSONError) in
-                    if key == "revokedSeatQuantity" {
-                        it.revokedSeatQuantity = try fields.integer(&reader, key)
-                    } else {
-                        try reader.skip()
-                    }
-                }
-            case "offerType": it.offerType = try fields.integer(&reader, key)
-            case "offerIdentifier": it.offerIdentifier = try fields.string(&reader, key)
-            case "offerDiscountType": it.offerDiscountType = try fields.string(&reader, key)
-            case "offerPeriod": it.offerPeriod = try fields.string(&reader, key)
-            case "transactionReason": it.transactionReason = try fields.string(&reader, key)
-            case "price": it.price = try fields.integer(&reader, key)
-            case "currency": it.currency = try fields.string(&reader, key)
-            case "storefront": it.storefront = try fields.string(&reader, key)
-            case "storefrontId": it.storefrontID = try fields.string(&reader, key)
-            case "appTransactionId": it.appTransactionID = try fields.string(&reader, key)
-            case "billingPlanType": it.billingPlanType = try fields.string(&reader, key)
-            case "previousOriginalTransactionId": it.previousOriginalTransactionID = try fields.string(&reader, key)
-            default: try reader.skip()
-            }
-        }
-        self = it
+        (self, warnings) = try FieldReader.read(json)
     }
 
-    private init() {}
+    package static func fields(of json: [UInt8]) throws(PayloadError) -> [PayloadField] {
+        try FieldReader.fields(of: json, as: Self.self)
+    }
+}
+
+extension TransactionPayload: PayloadObject {
+    enum Member: String, CaseIterable {
+        case transactionId, originalTransactionId, webOrderLineItemId, appTransactionId, previousOriginalTransactionId
+        case bundleId, environment, signedDate
+        case productId, type, subscriptionGroupIdentifier, quantity, purchaseDate, originalPurchaseDate, expiresDate
+        case isUpgraded, transactionReason, additionalTransactionReason
+        case appAccountToken, inAppOwnershipType
+        case revocationDate, revocationReason, revocationType, revocationPercentage, revokedSeatQuantity
+        case offerType, offerIdentifier, offerDiscountType, offerPeriod
+        case price, currency, storefront, storefrontId, billingPlanType, commitmentInfo
+        case multiSeatInfo, invitationManagement
+        case bundleProductId, bundleTransactionId, bundleOriginalTransactionId, bundleSubscriptionGroupId, willUnbundle
+        case advancedCommerceInfo
+    }
+
+    static let names = NameTable<Member>()
+
+    init() {}
+
+    mutating func read(_ member: Member, _ json: inout JSONReader, _ fields: inout FieldReader) throws(JSONError) {
+        switch member {
+        case .transactionId: transactionID = try fields.string(&json)
+        case .originalTransactionId: originalTransactionID = try fields.string(&json)
+        case .webOrderLineItemId: webOrderLineItemID = try fields.string(&json)
+        case .appTransactionId: appTransactionID = try fields.string(&json)
+        case .previousOriginalTransactionId: previousOriginalTransactionID = try fields.string(&json)
+        case .bundleId: bundleID = try fields.string(&json)
+        case .environment: environment = try fields.value(&json)
+        case .signedDate: signedDate = try fields.date(&json)
+        case .productId: productID = try fields.string(&json)
+        case .type: type = try fields.value(&json)
+        case .subscriptionGroupIdentifier: subscriptionGroupID = try fields.string(&json)
+        case .quantity: quantity = try fields.int32(&json)
+        case .purchaseDate: purchaseDate = try fields.date(&json)
+        case .originalPurchaseDate: originalPurchaseDate = try fields.date(&json)
+        case .expiresDate: expiresDate = try fields.date(&json)
+        case .isUpgraded: isUpgraded = try fields.bool(&json)
+        case .transactionReason: transactionReason = try fields.value(&json)
+        case .additionalTransactionReason: additionalTransactionReason = try fields.string(&json)
+        case .appAccountToken: appAccountToken = try fields.accountToken(&json)
+        case .inAppOwnershipType: inAppOwnershipType = try fields.value(&json)
+        case .revocationDate: revocationDate = try fields.date(&json)
+        case .revocationReason: revocationReason = try fields.value(&json)
+        case .revocationType: revocationType = try fields.value(&json)
+        case .revocationPercentage: revocationPercentage = try fields.percentage(&json)
+        case .revokedSeatQuantity: revokedSeats = try fields.int32(&json)
+        case .offerType: offerType = try fields.value(&json)
+        case .offerIdentifier: offerIdentifier = try fields.string(&json)
+        case .offerDiscountType: offerDiscountType = try fields.value(&json)
+        case .offerPeriod: offerPeriod = try fields.string(&json)
+        case .price: price = try fields.money(&json)
+        case .currency: currency = try fields.string(&json)
+        case .storefront: storefront = try fields.string(&json)
+        case .storefrontId: storefrontID = try fields.string(&json)
+        case .billingPlanType: billingPlanType = try fields.value(&json)
+        case .commitmentInfo: commitmentInfo = try fields.object(&json)
+        case .multiSeatInfo: multiSeatInfo = try fields.object(&json)
+        case .invitationManagement: invitationManagement = try fields.value(&json)
+        case .bundleProductId: bundle.productID = try fields.string(&json)
+        case .bundleTransactionId: bundle.transactionID = try fields.string(&json)
+        case .bundleOriginalTransactionId: bundle.originalTransactionID = try fields.string(&json)
+        case .bundleSubscriptionGroupId: bundle.subscriptionGroupID = try fields.string(&json)
+        case .willUnbundle: bundle.willUnbundle = try fields.bool(&json)
+        case .advancedCommerceInfo: advancedCommerceInfo = try fields.object(&json)
+        }
+    }
 }

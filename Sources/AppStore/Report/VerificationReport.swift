@@ -174,7 +174,8 @@ private struct Inspection {
             bundleID: expectation.bundleID ?? payload["bundleId"]?.string ?? "",
             appAppleID: expectation.appAppleID ?? payload["appAppleId"]?.int64)
         let name = kind == .appTransaction ? "receiptType" : "environment"
-        let environment = try identity.environment(payload[name]?.string, part: kind.part)
+        let environment = try identity.environment(
+            payload[name]?.string.map(Raw.init(raw:)), part: kind.part)
         if let expected = expectation.environment, expected != environment {
             throw VerificationFailure(
                 .wrongEnvironment, kind.part, "it is from \(environment.rawValue), not from \(expected.rawValue)")

@@ -32,6 +32,10 @@ package final class JWSVerifier: Sendable {
         }
         guard payload.isOfItsKind else {
             let kind = PayloadKind(ofJSON: bytes)
+            if kind == Payload.kind {
+                let problem = payload.warnings.first?.description ?? "the member that says what it is has no value"
+                throw VerificationFailure(.payload, part, problem)
+            }
             throw VerificationFailure(
                 .wrongKind, part, "expected \(Payload.kind.phrase), but this is \(kind?.phrase ?? "of an unknown kind")"
             )
