@@ -83,6 +83,7 @@ let package = Package(
             ["Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Redis", "Runtime", "Time", "JSON"]),
         tests("SimulatorTests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"]),
         tests("DoctorTests", ["Holdfast", "AppStore", "Broker", "Runtime", "Time", "JSON"]),
+        tests("LivesTests", ["Simulator", "AppStore", "Entitlements", "Time"]),
         tests(
             "LineTests",
             [

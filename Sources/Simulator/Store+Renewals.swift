@@ -64,7 +64,9 @@ extension Store {
             }
             subscriptions[id]?.phase = .active
             if let transaction = startPeriod(of: id, from: start, reason: .renewal) {
+                // A price that waited for consent is no longer in the way of the next renewal.
                 subscriptions[id]?.priceIncrease = nil
+                schedule(id)
                 events.append(notify("DID_RENEW", recovered ? "BILLING_RECOVERY" : nil, transaction, at: time))
             }
         }
