@@ -82,7 +82,7 @@ import Time
             endpoint: .statuses, line: "GET /inApps/v1/subscriptions/4321?status=2&status=1",
             answer: "getAllSubscriptionStatusesResponse"
         ) {
-            let answer = try await $0.statuses("4321", [2, 1], .support)
+            let answer = try await $0.statuses("4321", .support, only: [2, 1])
             let items = answer.data.flatMap(\.lastTransactions)
             return answer.environment == "LocalTesting" && answer.bundleID == "com.example"
                 && answer.appAppleID == 5_454_545 && items.map(\.status) == [1, 5, 2]
@@ -92,11 +92,11 @@ import Time
         },
         Case(
             endpoint: .historyV1, line: "GET /inApps/v1/history/1234" + fullQuery, answer: "transactionHistoryResponse"
-        ) { try await firstPage($0.historyV1("1234", fullFilter, .support))?.revision == "revision_output" },
+        ) { try await firstPage($0.historyV1("1234", .support, filter: fullFilter))?.revision == "revision_output" },
         Case(
             endpoint: .history, line: "GET /inApps/v2/history/1234" + fullQuery, answer: "transactionHistoryResponse"
         ) {
-            let page = try await firstPage($0.history("1234", fullFilter, .support))
+            let page = try await firstPage($0.history("1234", .support, filter: fullFilter))
             return page?.hasMore == true && page?.environment == "LocalTesting" && page?.bundleID == "com.example"
                 && page?.appAppleID == 323_232
                 && page?.signedTransactions == ["signed_transaction_value", "signed_transaction_value2"]
@@ -199,7 +199,7 @@ import Time
             endpoint: .groupMembers, line: "GET /groups/v1/group/900000000000000000?limit=100",
             answer: #"{"members":[{"appTransactionId":"7"},{"appTransactionId":"8"}],"hasMore":false}"#
         ) {
-            try await firstPage($0.groupMembers("900000000000000000", limit: 100, .support))?.appTransactionIDs
+            try await firstPage($0.groupMembers("900000000000000000", .support, limit: 100))?.appTransactionIDs
                 == ["7", "8"]
         },
         Case(

@@ -1,5 +1,6 @@
 import AppStore
 import Entitlements
+import Glibc
 import HTTP
 import JSON
 import Runtime
@@ -120,5 +121,28 @@ final class TestClock: Sendable {
     var now: Timestamp {
         get { time.withLock { $0 } }
         set { time.withLock { $0 = newValue } }
+    }
+}
+
+/// Counts from 1, from any thread.
+final class Count: Sendable {
+    private let count = Mutex(0)
+    var value: Int { count.withLock { $0 } }
+    func next() -> Int {
+        count.withLock { value in
+            value += 1
+            return value
+        }
+    }
+}
+
+enum TextFile {
+    static func write(_ text: String, to path: String) throws {
+        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw SystemError(call: "open \(path)") }
+        defer { close(file) }
+        guard Glibc.write(file, text, text.utf8.count) == text.utf8.count else {
+            throw SystemError(call: "write \(path)")
+        }
     }
 }

@@ -16,7 +16,7 @@ extension ServerAPIClient {
 
     /// Get All Subscription Statuses; `statuses` 1 to 5, none for all.
     package func statuses(
-        _ transactionID: String, _ statuses: [Int] = [], _ priority: CallPriority
+        _ transactionID: String, _ priority: CallPriority, only statuses: [Int] = []
     ) async throws(ServerAPIFailure) -> StatusResponse {
         let values = statuses.map { ServerAPIRequest.Value("status", String($0)) }
         return try await call(try request(.statuses, transactionID, values), priority)
@@ -87,16 +87,16 @@ extension ServerAPIClient {
 
     /// Get Transaction History, version 2.
     package func history(
-        _ transactionID: String, _ filter: TransactionHistoryFilter = TransactionHistoryFilter(),
-        _ priority: CallPriority
+        _ transactionID: String, _ priority: CallPriority,
+        filter: TransactionHistoryFilter = TransactionHistoryFilter()
     ) throws(ServerAPIFailure) -> ServerAPIPages<HistoryResponse> {
         try pages(of: request(.history, transactionID, filter.values), priority)
     }
 
     /// Get Transaction History, version 1.
     package func historyV1(
-        _ transactionID: String, _ filter: TransactionHistoryFilter = TransactionHistoryFilter(),
-        _ priority: CallPriority
+        _ transactionID: String, _ priority: CallPriority,
+        filter: TransactionHistoryFilter = TransactionHistoryFilter()
     ) throws(ServerAPIFailure) -> ServerAPIPages<HistoryResponse> {
         try pages(of: request(.historyV1, transactionID, filter.values), priority)
     }
@@ -115,7 +115,7 @@ extension ServerAPIClient {
 
     /// `limit` is how many a page, 1 to 100.
     package func groupMembers(
-        _ groupID: String, limit: Int? = nil, _ priority: CallPriority
+        _ groupID: String, _ priority: CallPriority, limit: Int? = nil
     ) throws(ServerAPIFailure) -> ServerAPIPages<GroupMembersResponse> {
         var values = [ServerAPIRequest.Value("groupId", groupID)]
         values.add("limit", limit)

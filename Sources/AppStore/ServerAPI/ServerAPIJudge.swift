@@ -43,7 +43,7 @@ struct ServerAPIJudge {
         // Whatever content type it claims: a proxy may have changed it, and Apple's own has varied.
         let body = response.body.count <= 1 << 16 ? parsed(response.body) : nil
         let code = body?["errorCode"]?.int64
-        let sentence = body?["errorMessage"]?.string.map { String($0.prefix(500)) }
+        let sentence = body?["errorMessage"]?.string.map(Self.plain)
         let kind: ServerAPIFailure.Kind
         switch status {
         case 401: kind = .unauthorized
@@ -65,6 +65,11 @@ struct ServerAPIJudge {
         return ServerAPIFailure(
             kind, endpoint, sentence ?? explanation(response), status: status, code: code, isRetryable: isRetryable,
             retryAfter: retryAfter)
+    }
+
+    /// It goes to logs and terminals.
+    private static func plain(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.prefix(500).map { $0.value < 0x20 ? "\u{FFFD}" : $0 }))
     }
 
     private func parsed(_ body: [UInt8]) -> JSONValue? {

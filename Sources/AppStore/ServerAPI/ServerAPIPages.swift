@@ -57,12 +57,17 @@ package struct ServerAPIPages<Page: ServerAPIPage>: AsyncSequence, AsyncIterator
 }
 
 extension ServerAPIClient {
-    /// The pages of a call, from its first on or from the revision or paginationToken among its values.
+    /// Before the first page of a call, or at the revision or paginationToken among its values.
+    package func start(of request: ServerAPIRequest) throws(ServerAPIFailure) -> PagePosition {
+        try PagePosition(request, bundleID: bundleID, environment: environment)
+    }
+
+    /// The pages of a call.
     package func pages<Page: ServerAPIPage>(
         of request: ServerAPIRequest, _ priority: CallPriority, as: Page.Type = Page.self
     ) throws(ServerAPIFailure) -> ServerAPIPages<Page> {
         ServerAPIPages(
-            self, priority, at: try PagePosition(request, bundleID: bundleID, environment: environment))
+            self, priority, at: try start(of: request))
     }
 
     /// Goes on where a position says; it must be of this app and environment, and `Page` of its endpoint.

@@ -8,8 +8,8 @@ package struct ServerAPISettings: Sendable {
     package var productionURL = "https://api.storekit.apple.com"
     package var sandboxURL = "https://api.storekit-sandbox.apple.com"
     package var http = HTTPClientSettings(
-        totalTimeout: .seconds(5), maximumResponseBytes: 8 << 20, maximumConnections: 8,
-        maximumConnectionsPerHost: 8, userAgent: userAgent)
+        totalTimeout: .seconds(5), maximumResponseBytes: 8 << 20, maximumConnections: 32,
+        maximumConnectionsPerHost: 32, userAgent: userAgent)
     package var tokenLife = Duration.seconds(1200)
     package var tokenBackdating = ServerAPIToken.backdating
     /// How long a call waits for its turn before it fails, by priority.
