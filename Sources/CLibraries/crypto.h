@@ -75,7 +75,8 @@ static inline int hf_cms_signer_count(CMS_ContentInfo *cms) {
 
 static inline int hf_cms_signer_digest(CMS_ContentInfo *cms) {
     X509_ALGOR *digest = NULL;
-    CMS_SignerInfo_get0_algs(sk_CMS_SignerInfo_value(CMS_get0_SignerInfos(cms), 0), NULL, NULL, &digest, NULL);
+    CMS_SignerInfo *signer = sk_CMS_SignerInfo_value(CMS_get0_SignerInfos(cms), 0);
+    if (signer != NULL) CMS_SignerInfo_get0_algs(signer, NULL, NULL, &digest, NULL);
     return digest == NULL ? NID_undef : OBJ_obj2nid(digest->algorithm);
 }
 

@@ -207,6 +207,14 @@ import Time
         #expect(code(try receipt(), roots: .apple) == .notTrusted)
     }
 
+    @Test func aReceiptThatNobodySignedIsRefused() throws {
+        func identifier(_ last: UInt64) -> [UInt8] { DER.objectIdentifier([1, 2, 840, 113549, 1, 7, last]) }
+        let data = DER.sequence(
+            identifier(1), DER.value(0xA0, DER.octets(ReceiptForge.builder(purchases: []).payload)))
+        let signed = DER.sequence(DER.integer([1]), DER.set(), data, DER.set())
+        #expect(code(DER.sequence(identifier(2), DER.value(0xA0, signed))) == .certificate)
+    }
+
     @Test func certificatesMustHaveBeenValidWhenTheReceiptWasMade() throws {
         func receipt(made: Timestamp?) throws -> [UInt8] { try forge.sign(ReceiptForge.builder(made: made).payload) }
         let year = Duration.seconds(365 * 86_400)

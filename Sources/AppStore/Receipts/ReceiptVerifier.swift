@@ -31,10 +31,10 @@ package struct ReceiptVerifier: Sendable {
         _ receipt: SignedAppReceipt, expecting expected: Expectation = Expectation(), now: Timestamp
     ) throws(ReceiptFailure) -> VerifiedAppReceipt {
         let container = try CMSContainer(receipt.container)
+        let (certificates, signer) = try container.certificates()
         guard let digest = container.digest() else {
             throw ReceiptFailure(.signature, "the digest that was signed is neither SHA-1 nor of the SHA-2 family")
         }
-        let (certificates, signer) = try container.certificates()
         let chain = try self.chain(certificates, signer: signer)
         try checkDate(receipt.claims.creationDate, chain: chain, now: now)
         guard container.isSigned(by: signer) else {
