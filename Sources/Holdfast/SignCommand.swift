@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import JSON
 import Runtime
 import Time
@@ -18,7 +19,10 @@ enum SignCommand {
         signature, for the others a JWS. FILE, or standard input if it is -, holds the request in JSON; operation says
         which one it is, version need not be given, and what is wrong with it is named.
 
-        KEY is the In-App Purchase key from App Store Connect:
+        KEY is the In-App Purchase key from App Store Connect, as the settings have it:
+          --settings FILE      the settings file; HOLDFAST_SETTINGS otherwise
+          --app NAME           the app in it; may be left out if there is only one
+        or, without settings:
           --key FILE           its .p8 file
           --key-id ID          its id; may be left out if the file is still called SubscriptionKey_ID.p8
           --issuer-id ID       the issuer id; promotional-offer needs none
@@ -34,7 +38,7 @@ enum SignCommand {
             arguments,
             options: [
                 "product", "offer", "app-account-token", "nonce", "timestamp", "transaction", "allow", "key", "key-id",
-                "issuer-id", "bundle-id",
+                "issuer-id", "bundle-id", "settings", "app",
             ],
             flags: ["json"])
         let kinds = OfferRequest.Kind.allCases.map(\.rawValue)
@@ -123,21 +127,55 @@ enum SignCommand {
 
     // MARK: By whom
 
-    private static func signer(_ parsed: CommandArguments) throws(UsageError) -> OfferSigner {
-        guard let path = parsed.value("key") else { throw UsageError("name the key's .p8 file with --key") }
-        guard let keyID = parsed.value("key-id") ?? keyID(fromPath: path) else {
-            throw UsageError("say the key's id with --key-id (App Store Connect shows it beside the key)")
-        }
-        guard let bundleID = parsed.value("bundle-id") else {
-            throw UsageError("say the app's bundle id with --bundle-id")
-        }
-        let pem: String
-        do { pem = try File.text(at: path, limit: 1 << 16) } catch { throw UsageError("--key: \(error)") }
-        let key: SigningKey
-        do { key = try SigningKey(pem: pem) } catch { throw UsageError("--key \(path): \(error)") }
+    private static func signer(_ parsed: CommandArguments) throws -> OfferSigner {
         do {
+            guard let path = parsed.value("key") else { return try configuredSigner(parsed) }
+            for option in ["settings", "app"] where parsed.value(option) != nil {
+                throw UsageError(
+                    "--\(option) and --key exclude each other: the key is from the settings or from its file")
+            }
+            guard let keyID = parsed.value("key-id") ?? keyID(fromPath: path) else {
+                throw UsageError("say the key's id with --key-id (App Store Connect shows it beside the key)")
+            }
+            guard let bundleID = parsed.value("bundle-id") else {
+                throw UsageError("say the app's bundle id with --bundle-id")
+            }
+            let key: SigningKey
+            do { key = try SigningKey(pem: try File.text(at: path, limit: 1 << 16)) } catch {
+                throw UsageError("--key \(path): \(error)")
+            }
             return try OfferSigner(key: key, keyID: keyID, issuerID: parsed.value("issuer-id"), bundleID: bundleID)
-        } catch { throw usage(error) }
+        } catch let error as OfferError { throw usage(error) }
+    }
+
+    private static func configuredSigner(_ parsed: CommandArguments) throws -> OfferSigner {
+        for option in ["key-id", "issuer-id", "bundle-id"] where parsed.value(option) != nil {
+            throw UsageError("--\(option) belongs to --key FILE; without that the settings say it")
+        }
+        guard var reader = try HoldfastSettings.reader(path: parsed.value("settings")) else {
+            throw UsageError("name the key's .p8 file with --key, or the settings with --settings")
+        }
+        let settings = HoldfastSettings(&reader)
+        try reader.finish()
+        let names = settings.apps.map(\.id.rawValue)
+        let app: AppSettings
+        if let name = parsed.value("app") {
+            guard let found = settings.apps.first(where: { $0.id.rawValue == name }) else {
+                throw UsageError("there is no app \(name) in the settings; there is \(names.joined(separator: ", "))")
+            }
+            app = found
+        } else {
+            guard settings.apps.count == 1, let only = settings.apps.first else {
+                throw UsageError("say which app with --app: \(names.joined(separator: ", "))")
+            }
+            app = only
+        }
+        guard let key = app.serverAPIKey else {
+            throw UsageError(
+                "the settings have no key for \(app.id.rawValue): set apps.\(app.id.rawValue).serverAPI.keyId, "
+                    + "issuerId and privateKeyFile, or name one with --key")
+        }
+        return try OfferSigner(key: key.key, keyID: key.keyID, issuerID: key.issuerID, bundleID: app.identity.bundleID)
     }
 
     /// `SubscriptionKey_2X9R4HXF34.p8` is how App Store Connect names the file.

@@ -350,6 +350,50 @@ import Time
         #expect(curve.status == 2)
     }
 
+    @Test func theKeyMayBeTheSettings() async throws {
+        let folder = try TemporaryFolder()
+        let key = try SigningKey()
+        func write(_ text: String, _ name: String) throws {
+            let out = try #require(fopen(folder.file(name), "w"))
+            fputs(text, out)
+            fclose(out)
+        }
+        try write(try key.pem(), "key.p8")
+        func settings(_ serverAPI: String) -> String {
+            """
+            { "apps": { "myapp": { "bundleId": "com.example", "appAppleId": 1, "products": {}\(serverAPI) } },
+              "keys": { "k": { "secret": "0123456789abcdef", "scopes": ["read"] } },
+              "broker": { "host": "localhost" }, "redis": { "host": "localhost" },
+              "spool": { "folder": "\(folder.file("spool"))" } }
+            """
+        }
+        func sign(_ arguments: String...) async throws -> Command.Result {
+            try await Command.run(
+                try ChildProcess.product("holdfast"),
+                ["sign", "promotional-offer-v2", "--product=p", "--offer=o", "--settings", folder.file("settings")]
+                    + arguments)
+        }
+        try write(
+            settings(
+                """
+                , "serverAPI": { "keyId": "K1", "issuerId": "I1", "privateKeyFile": "\(folder.file("key.p8"))" }
+                """), "settings")
+        let result = try await sign()
+        #expect(result.status == 0, "\(result.output)")
+        let line = try #require(result.output.split(separator: "\n").first)
+        let (header, claims) = try OfferTests.parts(of: String(line), by: try key.verifyingKey())
+        #expect(header["kid"]?.string == "K1")
+        #expect(claims["iss"]?.string == "I1")
+        #expect(claims["bid"]?.string == "com.example")
+        #expect(try await sign("--app=other").output.contains("there is myapp"))
+        #expect(try await sign("--key", folder.file("key.p8")).status == 2)
+        #expect(try await sign("--key-id=K").status == 2)
+        try write(settings(""), "settings")
+        let keyless = try await sign()
+        #expect(keyless.status == 2)
+        #expect(keyless.output.contains("apps.myapp.serverAPI.keyId"))
+    }
+
     @Test func aRequestThatBreaksTheRulesIsNotSigned() async throws {
         let folder = try TemporaryFolder()
         let key = try SigningKey()

@@ -46,7 +46,7 @@ extension AdvancedCommerceRequest.Operation {
         case .createSubscription:
             head + [
                 .required("currency", .currency), .required("descriptors", .object(Self.names)),
-                .required("items", .list(.object(Self.item + [Self.price, Self.offer]))),
+                .required("items", .list(Self.item + [Self.price, Self.offer])),
                 .required("period", Self.period), .required("taxCode", .identifier),
                 .optional("previousTransactionId", .identifier), .optional("storefront", .identifier),
             ]
@@ -55,19 +55,19 @@ extension AdvancedCommerceRequest.Operation {
                 .required("transactionId", .identifier), .required("retainBillingCycle", .bool),
                 .optional(
                     "addItems",
-                    .list(.object(Self.item + [Self.price, Self.offer, .optional("proratedPrice", .milliunits)]))),
-                .optional("changeItems", .list(.object(Self.change))),
+                    .list(Self.item + [Self.price, Self.offer, .optional("proratedPrice", .milliunits)])),
+                .optional("changeItems", .list(Self.change)),
                 .optional("currency", .currency),
                 .optional(
                     "descriptors",
                     .object([Self.effective] + Self.names.map { .optional($0.name, $0.shape) })),
                 .optional("periodChange", .object([Self.effective, .required("period", Self.period)])),
-                .optional("removeItems", .list(.object([Self.sku]))), .optional("storefront", .identifier),
+                .optional("removeItems", .list([Self.sku])), .optional("storefront", .identifier),
                 .optional("taxCode", .identifier),
             ]
         case .reactivateSubscription:
             head + [
-                .required("transactionId", .identifier), .optional("items", .list(.object([Self.sku]))),
+                .required("transactionId", .identifier), .optional("items", .list([Self.sku])),
                 .optional("storefront", .identifier),
             ]
         }

@@ -3,7 +3,7 @@ internal import Runtime
 
 /// What a JSON value in a request must look like. The tables made of it name each field once, with its limits, and
 /// checking against them says which field is wrong.
-indirect enum OfferShape: Sendable {
+enum OfferShape: Sendable {
     /// Text of 1 to `limit` characters, counted as UTF-16 does: of all ways of counting the one that finds the most.
     case text(limit: Int)
     case uuid
@@ -14,8 +14,8 @@ indirect enum OfferShape: Sendable {
     case object([OfferField])
     /// Any object: its members are checked elsewhere.
     case anyObject
-    /// A list with at least one element.
-    case list(OfferShape)
+    /// A list of at least one object.
+    case list([OfferField])
 
     /// An amount in thousandths of the currency's unit.
     static let milliunits = OfferShape.integer(0...Int64.max)
@@ -77,12 +77,12 @@ extension OfferShape {
                 throw .invalid(field: path, "it must be \(values.joined(separator: ", "))")
             }
             return value
-        case .list(let element):
+        case .list(let fields):
             guard let elements = value.array else { throw .invalid(field: path, "it must be a list") }
             guard !elements.isEmpty else { throw .invalid(field: path, "it must have at least one element") }
             var checked: [JSONValue] = []
             for (place, one) in elements.enumerated() {
-                checked.append(try element.checked(one, at: "\(path)[\(place)]"))
+                checked.append(.object(try Self.checked(one, fields, at: "\(path)[\(place)]")))
             }
             return .array(checked)
         case .anyObject:
