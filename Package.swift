@@ -82,7 +82,7 @@ let package = Package(
             "ConsumerTests",
             ["Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Redis", "Runtime", "Time", "JSON"]),
         tests("SimulatorTests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"]),
-        tests("DoctorTests", ["Holdfast", "AppStore", "Broker", "Runtime", "Time", "JSON"]),
+        tests("DoctorTests", ["Holdfast", "Simulator", "AppStore", "Broker", "HTTP", "Runtime", "Time", "JSON"]),
         tests("LivesTests", ["Simulator", "AppStore", "Entitlements", "Time"]),
         tests(
             "LineTests",

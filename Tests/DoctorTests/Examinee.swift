@@ -24,12 +24,12 @@ final class Examinee: Sendable {
     let folder: TemporaryFolder
     var settings: String { folder.file("holdfast.json") }
 
-    /// Writes settings of one app; `members` are further members of the file, each with its comma.
-    init(_ members: String...) throws {
+    /// Writes settings of one app, with further members of it in `app`; `members` are further members of the file, each with its comma.
+    init(app: String? = nil, _ members: String...) throws {
         folder = try TemporaryFolder("doctor")
         try write(
             """
-            {"apps": {"demo": {"bundleId": "com.example.demo", "appAppleId": 1234567890}}\(members.joined())}
+            {"apps": {"demo": {"bundleId": "com.example.demo", "appAppleId": 1234567890\(app.map { ", \($0)" } ?? "")}}\(members.joined())}
             """, to: "holdfast.json")
         chmod(settings, 0o600)
     }

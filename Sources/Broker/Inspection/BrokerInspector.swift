@@ -59,15 +59,8 @@ package struct BrokerInspector: Sendable {
     package func readLedger(
         from start: LedgerStart = .first, limit: Int = .max, idle: Duration = .seconds(1)
     ) async throws(BrokerError) -> [BrokerDelivery] {
-        let offset: Topology.Argument =
-            switch start {
-            case .first: .text("first")
-            case .last: .text("last")
-            case .offset(let offset): .number(offset)
-            }
-        return try await run { [names = settings.names] connection throws(BrokerError) in
-            try connection.consume(
-                names.ledger, prefetch: 100, consumer: "inspector", arguments: [("x-stream-offset", offset)])
+        try await run { [names = settings.names] connection throws(BrokerError) in
+            try Self.follow(names.ledger, from: start, on: connection)
             var deliveries: [BrokerDelivery] = []
             while deliveries.count < limit, let event = try connection.nextEvent(waiting: idle) {
                 guard case .delivered(let delivery) = event else { continue }
@@ -77,6 +70,35 @@ package struct BrokerInspector: Sendable {
             }
             return deliveries
         }
+    }
+
+    /// Reads the ledger until a message has this id; nil if none has within `patience`.
+    package func waitInLedger(
+        for messageID: String, from start: LedgerStart, within patience: Duration
+    ) async throws(BrokerError) -> BrokerDelivery? {
+        try await run { [names = settings.names] connection throws(BrokerError) in
+            let end = ContinuousClock.now + patience
+            try Self.follow(names.ledger, from: start, on: connection)
+            while case let left = end - .now, left > .zero, let event = try connection.nextEvent(waiting: left) {
+                guard case .delivered(let delivery) = event else { continue }
+                if delivery.message.messageID == messageID { return delivery }
+                try connection.acknowledge(delivery.tag, multiple: false)
+            }
+            return nil
+        }
+    }
+
+    private static func follow(
+        _ ledger: String, from start: LedgerStart, on connection: ConnectionHandle
+    ) throws(BrokerError) {
+        let offset: Topology.Argument =
+            switch start {
+            case .first: .text("first")
+            case .last: .text("last")
+            case .offset(let offset): .number(offset)
+            }
+        try connection.consume(
+            ledger, prefetch: 100, consumer: "inspector", arguments: [("x-stream-offset", offset)])
     }
 
     func run<Value: Sendable>(

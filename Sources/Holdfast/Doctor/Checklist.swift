@@ -3,8 +3,10 @@ import HTTP
 
 /// All checks for a system, in the order in which they are read: what others depend on comes first.
 enum Checklist {
-    static func checks(for patient: Patient) -> [any Check] {
-        settings(patient) + broker(patient) + redis(patient) + line(patient)
+    /// `timeout` is what a check is given; `sendsTest` whether Apple is asked for test notifications.
+    static func checks(for patient: Patient, timeout: Duration, sendsTest: Bool) -> [any Check] {
+        settings(patient) + broker(patient) + redis(patient) + line(patient) + apple(patient)
+            + (sendsTest ? tests(patient, timeout) : [])
     }
 
     private static func settings(_ patient: Patient) -> [any Check] {
@@ -49,5 +51,19 @@ enum Checklist {
             ListenerCheck(role: .gateway, address: patient.settings.gateway.operations.address, patient: patient),
             ListenerCheck(role: .consumer, address: patient.settings.consumerOperations.address, patient: patient),
         ]
+    }
+
+    private static func apple(_ patient: Patient) -> [any Check] {
+        let keys: [any Check] = patient.apps.map { ServerKeyCheck(app: $0, patient: patient) }
+        let calls: [any Check] = patient.apple.map { access in
+            AppleKeyCheck(
+                access: access,
+                other: patient.apple.first { $0.app.id == access.app.id && $0.environment != access.environment })
+        }
+        return keys + [AppleClockCheck(accesses: patient.apple)] + calls
+    }
+
+    private static func tests(_ patient: Patient, _ timeout: Duration) -> [any Check] {
+        patient.apple.map { TestNotificationCheck(access: $0, patient: patient, limit: timeout * 5) }
     }
 }

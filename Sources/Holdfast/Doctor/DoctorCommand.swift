@@ -1,3 +1,4 @@
+import Entitlements
 import Glibc
 import Runtime
 
@@ -8,14 +9,19 @@ enum DoctorCommand {
         usage: holdfast doctor [--settings FILE] [OPTIONS]
 
         Examines the settings and the files they name, the trusted roots, this machine, RabbitMQ, Redis, gateway and
-        consumer. One line a check: fine, warning, wrong, or not checked and why; below it, after >, what to do. All checks
+        consumer, and for each app with a key the App Store Server API and the way of a notification from Apple into the
+        ledger. One line a check: fine, warning, wrong, or not checked and why; below it, after >, what to do. All checks
         are made, side by side, whatever the others find, while the system runs or when it is down. Looking changes
-        nothing: exchanges and queues are compared and never made, messages are sent to nobody or refused.
+        nothing: exchanges and queues are compared and never made, messages are sent to nobody or refused. The one thing
+        set in motion is Apple's test notification, of type TEST, which is kept in the ledger and changes no record.
 
           --settings FILE      the settings, JSON with // comments (default HOLDFAST_SETTINGS)
+          --app ID             only this app's keys and test notifications; may be given several times
+          --environment NAME   production or sandbox; both by default
+          --no-test            asks Apple for no test notification
           --no-network         only what this machine knows by itself
           --skip NAME          leaves out a check, or all whose names begin so; may be given several times
-          --timeout SECONDS    for each check, default 10
+          --timeout SECONDS    for each check, default 10; a test notification has six times that
           --strict             warnings count as wrong in the exit code
           --json               answer as JSON
 
@@ -25,15 +31,22 @@ enum DoctorCommand {
 
     static func run(_ arguments: [String]) async throws -> Int32 {
         let arguments = try CommandArguments(
-            arguments, options: ["settings", "skip", "timeout"], flags: ["no-network", "strict", "json"])
+            arguments, options: ["settings", "app", "environment", "skip", "timeout"],
+            flags: ["no-test", "no-network", "strict", "json"])
         if let stray = arguments.operands.first { throw UsageError("\(stray) is one word too many") }
         let timeout = try arguments.integer("timeout", in: 1...3600) ?? 10
         guard let reader = try HoldfastSettings.reader(path: arguments.value("settings")) else {
             throw UsageError("name the settings file with --settings FILE or HOLDFAST_SETTINGS")
         }
         let path = arguments.value("settings") ?? HoldfastSettings.environmentPath ?? ""
-        let patient = try Patient(reader: reader, path: path)
-        let checks = Checklist.checks(for: patient)
+        let patient = try Patient(
+            reader: reader, path: path, apps: Set(arguments.values("app")), environments: try environments(arguments))
+        for app in arguments.values("app") where !patient.apps.contains(where: { $0.id.rawValue == app }) {
+            let known = patient.settings.apps.map(\.id.rawValue)
+            throw UsageError("--app: the settings have no app \(app); there are: \(known.joined(separator: ", "))")
+        }
+        let checks = Checklist.checks(
+            for: patient, timeout: .seconds(timeout), sendsTest: !arguments.has("no-test"))
         let skipped = arguments.values("skip")
         for prefix in skipped where !checks.contains(where: { $0.name.hasPrefix(prefix) }) {
             throw UsageError(
@@ -45,6 +58,14 @@ enum DoctorCommand {
             return staysHere && check.isRemote ? "--no-network" : nil
         }
         return await examine(examination, asJSON: arguments.has("json"), countingWarnings: arguments.has("strict"))
+    }
+
+    private static func environments(_ arguments: CommandArguments) throws(UsageError) -> [StoreEnvironment] {
+        guard let name = arguments.value("environment") else { return [.production, .sandbox] }
+        guard let environment = StoreEnvironment(rawValue: name) else {
+            throw UsageError("--environment takes production or sandbox")
+        }
+        return [environment]
     }
 
     private static func examine(_ examination: Examination, asJSON: Bool, countingWarnings: Bool) async -> Int32 {

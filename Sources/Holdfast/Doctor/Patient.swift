@@ -24,8 +24,16 @@ struct Patient: Sendable {
     let redis: Once<Result<RedisClient, RedisError>>
     let redisInfo: Once<Result<RedisInfo, RedisError>>
     let http: HTTPClient
+    /// Those that are asked about.
+    let apps: [AppSettings]
+    /// Each of them that has a key, in each environment that is asked about.
+    let apple: [AppleAccess]
 
-    init(reader: SettingsReader, path: String, clock: WallClock = .system) throws(SystemError) {
+    /// No names mean all apps.
+    init(
+        reader: SettingsReader, path: String, apps names: Set<String> = [],
+        environments: [StoreEnvironment] = [.production, .sandbox], clock: WallClock = .system
+    ) throws(SystemError) {
         var reader = reader
         let settings = HoldfastSettings(&reader)
         (files, secretsWithin) = (reader.files, reader.secretsWithin)
@@ -51,6 +59,15 @@ struct Patient: Sendable {
         }
         let loop = try EventLoop(name: "doctor")
         http = HTTPClient(loop: loop)
+        let calls = HTTPClient(settings: settings.appStoreAPI.http, loop: loop)
+        let apps = settings.apps.filter { names.isEmpty || names.contains($0.id.rawValue) }
+        self.apps = apps
+        apple = apps.flatMap { app in
+            environments.compactMap { environment in
+                AppleAccess(
+                    app: app, environment: environment, settings: settings.appStoreAPI, http: calls, clock: clock)
+            }
+        }
         let redis = Once { await Self.connect(settings.redis, loop) }
         self.redis = redis
         redisInfo = Once {
