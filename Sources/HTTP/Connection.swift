@@ -223,7 +223,15 @@ final class Connection {
     // MARK: Output
 
     private func answer(_ response: HTTPResponse, _ traits: RequestParser.Traits, closes: Bool = false) {
-        let closes = closes || !traits.keepsAlive || set.isDraining || peerEnded && parser.backlog == 0
+        var closes = closes
+        switch response.fault {
+        case .dropped:
+            close()
+            return
+        case .truncated: closes = true
+        case .dated, nil: break
+        }
+        closes = closes || !traits.keepsAlive || set.isDraining || peerEnded && parser.backlog == 0
         set.metrics.answered(response.status)
         if tls == nil {
             ResponseWriter.write(response, to: &output, date: set.dateNow(), traits: traits, closes: closes)

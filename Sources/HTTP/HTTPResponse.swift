@@ -3,6 +3,8 @@ package struct HTTPResponse: Sendable {
     package var status: Int
     package var headers: HTTPHeaders
     package var body: [UInt8]
+    /// Nil everywhere but in a server that plays a bad one.
+    package var fault: HTTPFault?
 
     package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
         self.status = status

@@ -1,3 +1,5 @@
+internal import Time
+
 /// Turns answers into bytes.
 enum ResponseWriter {
     static let continueLine = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
@@ -9,7 +11,11 @@ enum ResponseWriter {
         output.reserveCapacity(output.count + 192 + response.headers.bytes.count + response.body.count)
         appendStatusLine(response.status, to: &output)
         append("Date: ", to: &output)
-        output.append(contentsOf: date)
+        if case .dated(let time) = response.fault {
+            output.append(contentsOf: HTTPDate.text(of: Int(clamping: time.milliseconds / 1000)).utf8)
+        } else {
+            output.append(contentsOf: date)
+        }
         if hasBody {
             append("\r\nContent-Length: ", to: &output)
             appendDecimal(response.body.count, to: &output)
@@ -28,7 +34,12 @@ enum ResponseWriter {
             append("\r\n", to: &output)
         }
         append("\r\n", to: &output)
-        if hasBody && !traits.isHead { output.append(contentsOf: response.body) }
+        guard hasBody, !traits.isHead else { return }
+        if case .truncated(let count) = response.fault {
+            output.append(contentsOf: response.body.prefix(max(0, count)))
+        } else {
+            output.append(contentsOf: response.body)
+        }
     }
 
     private static func isOwn(_ bytes: [UInt8], _ name: Range<Int>) -> Bool {

@@ -42,6 +42,7 @@ extension Simulator {
         case ("GET", "events", 1): return try await eventList(request.head)
         case ("GET", "notifications", 1): return try await notificationList(request.head)
         case ("POST", "test-notification", 1): return await testRequested()
+        case ("POST", "external-purchase-token", 1): return try await externalPurchaseToken(request)
         case ("POST", "burst", 1): return try await burstResponse(request)
         case ("GET", "behaviour", 1): return await behaviourResponse()
         case ("PUT", "behaviour", 1): return try await behaviourChanged(request)
@@ -83,6 +84,7 @@ extension Simulator {
         let truth = truth(of: account.token)
         return object { json in
             json.member("account", account.token)
+            json.member("appTransactionId", account.appTransactionID)
             json.member("paymentFails", account.paymentFails)
             json.array("truth", truth) { $1.write(to: &$0) }
             json.array("transactions", store.transactions(of: account.token)) { json, transaction in
@@ -94,6 +96,10 @@ extension Simulator {
                 json.member("expiresDate", transaction.expiresDate?.rfc3339)
                 json.member("revocationDate", transaction.revocation?.date.rfc3339)
                 json.member("isUpgraded", transaction.isUpgraded)
+                json.member("isFinished", transaction.isFinished)
+                json.member("appAccountToken", transaction.accountToken)
+                json.member("orderId", store.orderID(of: transaction))
+                json.array("consumption", store.consumption[transaction.id] ?? []) { $1.write(to: &$0) }
                 json.endObject()
             }
         }
@@ -155,6 +161,24 @@ extension Simulator {
             json.member("testNotificationToken", token)
             json.member("notificationUUID", uuid)
         }
+    }
+
+    private func externalPurchaseToken(_ request: HTTPRequest) throws(ControlProblem) -> HTTPResponse {
+        var body = try ControlBody(request.body)
+        let subtype = try body.string("subtype") ?? "UNREPORTED"
+        guard ["UNREPORTED", "CREATED", "ACTIVE_TOKEN_REMINDER"].contains(subtype) else {
+            throw ControlProblem(field: "subtype", "UNREPORTED, CREATED or ACTIVE_TOKEN_REMINDER")
+        }
+        var type: ExternalPurchaseToken.TokenType?
+        if let name = try body.string("tokenType") {
+            guard let known = ExternalPurchaseToken.TokenType(rawValue: name) else {
+                throw ControlProblem(field: "tokenType", "ACQUISITION or SERVICES")
+            }
+            type = known
+        }
+        try body.finish()
+        let event = sendExternalPurchaseToken(subtype, type: type)
+        return object(status: 201) { $0.member("notificationUUID", event.notification?.uuid) }
     }
 
     // MARK: Burst and behaviour
@@ -231,13 +255,15 @@ extension Simulator {
                 }
             }
             json.array("commands", StoreCommand.names) { $0.string("POST /control/accounts/{account}/\($1)") }
+            json.array("serverAPI", ServerAPIRoute.table) { $0.string("\($1.method) \($1.path)") }
             json.array(
                 "routes",
                 [
                     "GET /control/root.pem", "GET /control/products", "POST /control/accounts", "GET /control/accounts",
                     "GET /control/accounts/{account}", "GET /control/truth?account=",
                     "GET /control/events?after=&limit=&wait=", "GET /control/notifications?after=&limit=",
-                    "POST /control/test-notification", "POST /control/burst", "GET /control/behaviour",
+                    "POST /control/test-notification", "POST /control/external-purchase-token", "POST /control/burst",
+                    "GET /control/behaviour",
                     "PUT /control/behaviour",
                 ]
             ) { $0.string($1) }

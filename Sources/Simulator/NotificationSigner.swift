@@ -31,20 +31,57 @@ package struct NotificationSigner: Sendable {
         json.member("notificationType", notification.type)
         if let subtype = notification.subtype { json.member("subtype", subtype) }
         json.member("notificationUUID", notification.uuid)
-        json.object("data") { json in
-            if settings.environment == .production { json.member("appAppleId", settings.appAppleID) }
-            json.member("bundleId", settings.bundleID)
-            json.member("bundleVersion", settings.bundleVersion)
-            json.member("environment", settings.environment.rawValue)
-            if let transaction { json.member("signedTransactionInfo", transaction) }
-            if let renewal { json.member("signedRenewalInfo", renewal) }
-            if let status = notification.status { json.member("status", status) }
-            if let reason = notification.consumptionRequestReason { json.member("consumptionRequestReason", reason) }
+        switch notification.body {
+        case .data:
+            json.object("data") { json in
+                writeApp(to: &json)
+                json.member("bundleVersion", settings.bundleVersion)
+                if let transaction { json.member("signedTransactionInfo", transaction) }
+                if let renewal { json.member("signedRenewalInfo", renewal) }
+                if let status = notification.status { json.member("status", status) }
+                if let reason = notification.consumptionRequestReason {
+                    json.member("consumptionRequestReason", reason)
+                }
+            }
+        case .summary(let summary):
+            json.object("summary") { json in
+                writeApp(to: &json)
+                summary.write(to: &json)
+            }
+        case .externalPurchaseToken(let token):
+            json.object("externalPurchaseToken") { token.write(to: &$0, in: settings) }
+        case .appData(let appTransaction):
+            let signed = try sign(appTransaction, at: notification.signedDate)
+            json.object("appData") { json in
+                writeApp(to: &json)
+                json.member("signedAppTransactionInfo", signed)
+            }
+        case .unclaimInfo(let originalID, let claims):
+            json.object("unclaimInfo") { json in
+                writeApp(to: &json)
+                json.member("originalTransactionId", originalID)
+                json.array("unclaimSeatIds", claims) { $0.string($1) }
+            }
+        case .unknown(let name):
+            json.object(name) { json in
+                writeApp(to: &json)
+                json.member("whatever", true)
+            }
         }
         json.member("version", "2.0")
         json.member("signedDate", notification.signedDate.milliseconds)
         json.endObject()
         return try authority.sign(json.bytes)
+    }
+
+    private func writeApp(to json: inout JSONWriter) {
+        if settings.environment == .production { json.member("appAppleId", settings.appAppleID) }
+        json.member("bundleId", settings.bundleID)
+        json.member("environment", settings.environment.rawValue)
+    }
+
+    func sign(_ transaction: AppTransaction, at time: Timestamp) throws(SigningError) -> String {
+        try authority.sign(transaction.payload(signedAt: time, in: settings))
     }
 
     func sign(_ transaction: StoreTransaction, at time: Timestamp) throws(SigningError) -> String {

@@ -25,6 +25,9 @@ package actor Simulator: Service {
     var events: EventLog
     package var apiBehaviour = APIBehaviour()
     var rate = RateWindow()
+    var limits = APILimits()
+    /// Requests that failed since the behaviour was set.
+    var apiFailures = 0
     var random: StoreRandom
     /// By test notification token.
     var testNotifications: [String: String] = [:]
@@ -132,6 +135,17 @@ package actor Simulator: Service {
         return (token, uuid)
     }
 
+    /// Tells of the token of a purchase outside the App Store.
+    @discardableResult
+    package func sendExternalPurchaseToken(
+        _ subtype: String = "UNREPORTED", type: ExternalPurchaseToken.TokenType? = nil
+    ) -> StoreEvent {
+        let now = tick()
+        let event = store.externalPurchaseToken(subtype, type: type, at: now)
+        publish([event], at: now)
+        return event
+    }
+
     /// What an account, or every account, may use right now.
     package func truth(of account: String? = nil) -> [StoreTruth] { store.truth(of: account, at: tick()) }
 
@@ -147,6 +161,8 @@ package actor Simulator: Service {
         if let sending { sendingBehaviour = sending }
         if let api {
             apiBehaviour = api
+            apiFailures = 0
+            limits = APILimits()
             if !api.isDark { releaseHeld() }
         }
     }

@@ -21,7 +21,7 @@ extension Simulator {
         guard let segments = request.head.segments else { return HTTPResponse(status: 404) }
         switch segments.first {
         case "control": return await controlResponse(to: request, Array(segments.dropFirst()))
-        case "inApps": return await apiResponse(to: request, Array(segments.dropFirst()))
+        case "inApps", "groups": return await apiResponse(to: request, segments)
         default: return HTTPResponse(status: 404)
         }
     }

@@ -74,25 +74,6 @@ extension Store {
         return newest(of: subscription).map { [notify("PRICE_INCREASE", "ACCEPTED", $0, at: time)] } ?? []
     }
 
-    /// Gives the customer `days` more (compressed like all else), as an apology would.
-    package mutating func extend(_ id: String, days: Int64, at time: Timestamp) throws(StoreError) -> [StoreEvent] {
-        let subscription = try live(id)
-        guard (1...90).contains(days) else { throw StoreError(.notEligible, "days", "1 to 90") }
-        guard subscription.phase == .active else {
-            throw StoreError(.notEligible, "subscription", "only an active subscription is extended")
-        }
-        var events: [StoreEvent] = []
-        for id in family(of: id) {
-            guard var transaction = subscriptions[id].flatMap({ newest(of: $0) }), let expires = transaction.expiresDate
-            else { continue }
-            transaction.expiresDate = expires + settings.compressed(.seconds(days * 86_400))
-            transactions[transaction.id] = transaction
-            schedule(id)
-            events.append(notify("RENEWAL_EXTENDED", nil, transaction, at: time))
-        }
-        return events
-    }
-
     /// Shares a subscription with a family member, who gets one of its own that follows the owner's.
     package mutating func share(
         _ id: String, with token: String, at time: Timestamp

@@ -5,8 +5,9 @@ extension Store {
         _ command: StoreCommand, for token: String, at time: Timestamp
     ) throws(StoreError) -> [StoreEvent] {
         switch command {
-        case .buy(let productID, let offer, let quantity):
-            return try buy(productID, by: token, offer: offer, quantity: quantity, at: time)
+        case .buy(let productID, let offer, let quantity, let seats, let outsideApp):
+            return try buy(
+                productID, by: token, offer: offer, quantity: quantity, seats: seats, outsideApp: outsideApp, at: time)
         case .cancel(let reference):
             return try setRenewal(false, of: subscriptionID(of: token, reference), at: time)
         case .resume(let reference):
@@ -31,6 +32,18 @@ extension Store {
         case .consent(let reference): return try consentToPrice(of: subscriptionID(of: token, reference), at: time)
         case .extend(let reference, let days):
             return try extend(subscriptionID(of: token, reference), days: days, at: time)
+        case .changeSeats(let reference, let quantity):
+            return try changeSeats(of: subscriptionID(of: token, reference), to: quantity, at: time)
+        case .refundSeats(let reference, let count):
+            return try refundSeats(of: subscriptionID(of: token, reference), count: count, at: time)
+        case .unclaimSeats(let reference, let count):
+            return try unclaimSeats(of: subscriptionID(of: token, reference), count: count, at: time)
+        case .rescindConsent: return try rescindConsent(of: token, at: time)
+        case .appTransaction(let exists):
+            accounts[try account(token).token]?.hasAppTransaction = exists
+            return []
+        case .notify(let type, let subtype, let reference, let object):
+            return try notifyAnything(type, subtype, about: reference, of: token, object: object, at: time)
         }
     }
 

@@ -7,19 +7,31 @@ extension Store {
     /// Buys `productID`: a one-time product, a first subscription, one again after the last has ended, or, while one
     /// is active in the group, a change to it.
     package mutating func buy(
-        _ productID: String, by token: String, offer offerID: String? = nil, quantity: Int64 = 1, at time: Timestamp
+        _ productID: String, by token: String, offer offerID: String? = nil, quantity: Int64 = 1,
+        seats: SeatPurchase? = nil, outsideApp: Bool = false, at time: Timestamp
     ) throws(StoreError) -> [StoreEvent] {
         let account = try account(token)
         let product = try product(productID)
         let offer = try offer(offerID, of: product)
         guard (1...10).contains(quantity) else { throw StoreError(.notEligible, "quantity", "1 to 10") }
-        guard let group = product.group else { return try buyOnce(product, by: account, quantity: quantity, at: time) }
+        let carried = outsideApp ? nil : account.token
+        guard let group = product.group else {
+            guard seats == nil else { throw StoreError(.notEligible, "seats", "\(productID) is no subscription") }
+            return try buyOnce(product, by: account, carrying: carried, quantity: quantity, at: time)
+        }
 
         // What was shared is a lineage of its own: who had it and buys begins a new one.
         guard let id = account.subscriptionIDs[group], var subscription = subscriptions[id],
             subscription.ownership == .purchased || subscription.isLive
         else {
-            return [subscribe(to: product, in: group, by: account, offer: offer ?? product.introductoryOffer, at: time)]
+            return [
+                subscribe(
+                    to: product, in: group, by: account, carrying: carried, seats: seats,
+                    offer: offer ?? product.introductoryOffer, at: time)
+            ]
+        }
+        guard seats == nil || !subscription.isLive else {
+            throw StoreError(.alreadySubscribed, "seats", "\(token) is subscribed; change the seats instead")
         }
         guard subscription.ownership == .purchased else {
             throw StoreError(.notEligible, "account", "\(token) has this group by family sharing")
@@ -45,8 +57,11 @@ extension Store {
         subscription.startedAt = time
         subscription.nextProductID = productID
         subscription.priceIncrease = nil
+        subscription.accountToken = carried
+        subscription.seats = seats.map { newSeats($0) }
         subscription.offer = offer.map { .init(offer: $0, left: $0.mode == .payAsYouGo ? $0.count : 1) }
         subscriptions[id] = subscription
+        if let group = subscription.seats?.groupID { groupSubscriptions[group] = id }
         let transaction = startPeriod(of: id, from: time, reason: .purchase)
         return transaction.map { [notify("SUBSCRIBED", "RESUBSCRIBE", $0, at: time)] } ?? []
     }
@@ -60,7 +75,8 @@ extension Store {
     }
 
     private mutating func buyOnce(
-        _ product: StoreProduct, by account: Account, quantity: Int64, at time: Timestamp
+        _ product: StoreProduct, by account: Account, carrying accountToken: String?, quantity: Int64,
+        at time: Timestamp
     ) throws(StoreError) -> [StoreEvent] {
         let owned = account.oneTimeIDs.compactMap { transactions[$0] }
         if product.kind == .nonConsumable,
@@ -70,7 +86,7 @@ extension Store {
         }
         let id = identifiers.nextTransaction()
         let transaction = StoreTransaction(
-            id: id, originalID: id, lineItemID: nil, account: account.token, accountToken: account.token,
+            id: id, originalID: id, lineItemID: nil, account: account.token, accountToken: accountToken,
             appTransactionID: account.appTransactionID, product: product, purchaseDate: time,
             originalPurchaseDate: time, expiresDate: nil, quantity: quantity, ownership: .purchased, reason: .purchase,
             price: product.price &* quantity, offer: nil)
@@ -80,12 +96,16 @@ extension Store {
     }
 
     private mutating func subscribe(
-        to product: StoreProduct, in group: String, by account: Account, offer: StoreOffer?, at time: Timestamp
+        to product: StoreProduct, in group: String, by account: Account, carrying accountToken: String?,
+        seats: SeatPurchase?, offer: StoreOffer?, at time: Timestamp
     ) -> StoreEvent {
         let id = identifiers.nextTransaction()
         var subscription = StoreSubscription(
             originalID: id, account: account.token, group: group, productID: product.id, nextProductID: product.id,
             startedAt: time)
+        subscription.accountToken = accountToken
+        subscription.seats = seats.map { newSeats($0) }
+        if let group = subscription.seats?.groupID { groupSubscriptions[group] = id }
         subscription.offer = offer.map { .init(offer: $0, left: $0.mode == .payAsYouGo ? $0.count : 1) }
         subscriptions[id] = subscription
         accounts[account.token]?.subscriptionIDs[group] = id
@@ -119,12 +139,16 @@ extension Store {
         if case .accepted(let raised) = subscription?.priceIncrease { price = raised }
         let owner = subscription?.account ?? ""
         let ownership = subscription?.ownership ?? .purchased
-        let transaction = StoreTransaction(
+        var transaction = StoreTransaction(
             id: transactionID, originalID: id, lineItemID: identifiers.nextLineItem(), account: owner,
-            accountToken: ownership == .purchased ? owner : nil,
+            accountToken: subscription?.accountToken,
             appTransactionID: accounts[owner]?.appTransactionID ?? "", product: product, purchaseDate: start,
-            originalPurchaseDate: originalPurchaseDate, expiresDate: start + settings.compressed(period), quantity: 1,
-            ownership: ownership, reason: reason, price: price, offer: offer)
+            originalPurchaseDate: originalPurchaseDate, expiresDate: start + settings.compressed(period),
+            quantity: subscription?.seats?.renewalQuantity ?? 1, ownership: ownership, reason: reason, price: price,
+            offer: offer)
+        if let seats = subscription?.seats {
+            transaction.seats = SeatPurchase(quantity: seats.renewalQuantity, invitation: seats.invitation)
+        }
         transactions[transactionID] = transaction
         subscriptions[id]?.productID = product.id
         subscriptions[id]?.transactionIDs.append(transactionID)

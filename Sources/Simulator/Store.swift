@@ -10,6 +10,10 @@ package struct Store: Sendable {
         /// The `appAccountToken` of its purchases: a UUID, lower case.
         package let token: String
         let appTransactionID: String
+        /// When the app was bought, as its app transaction says.
+        let createdAt: Timestamp
+        /// Whether Apple knows of an app transaction; it does of nearly everybody's.
+        var hasAppTransaction = true
         package var paymentFails = false
         /// Whether a failed renewal is followed by a grace period; nil leaves it to the catalog.
         package var hasGracePeriod: Bool?
@@ -26,10 +30,18 @@ package struct Store: Sendable {
     package private(set) var accountTokens: [String] = []
     package internal(set) var accounts: [String: Account] = [:]
     package internal(set) var subscriptions: [String: StoreSubscription] = [:]
-    package internal(set) var transactions: [String: StoreTransaction] = [:]
+    package internal(set) var transactions = TransactionTable()
+    /// By app transaction id.
+    private(set) var appTransactionOwners: [String: String] = [:]
+    /// What the developer asked for, by product and request identifier.
+    var massExtensions: [MassExtension.Key: MassExtension] = [:]
+    /// What the developer said of purchases that somebody wants money back for, by transaction.
+    var consumption: [String: [ConsumptionReport]] = [:]
+    /// The multiseat subscription of each group.
+    var groupSubscriptions: [String: String] = [:]
     var identifiers: StoreIdentifiers
-    private var random: StoreRandom
-    private var agenda = Agenda<String>()
+    var random: StoreRandom
+    private var agenda = Agenda<Due>()
     private var lastSigned: [String: Timestamp] = [:]
 
     package init(settings: StoreSettings, catalog: Catalog, at now: Timestamp) {
@@ -50,7 +62,9 @@ package struct Store: Sendable {
         let token = token?.lowercased() ?? random.uuid()
         guard Self.isUUID(token) else { throw StoreError(.invalidAccount, "account", "an account is a UUID") }
         guard accounts[token] == nil else { throw StoreError(.accountExists, "account", "\(token) exists already") }
-        accounts[token] = Account(token: token, appTransactionID: identifiers.nextAppTransaction())
+        let account = Account(token: token, appTransactionID: identifiers.nextAppTransaction(), createdAt: now)
+        accounts[token] = account
+        appTransactionOwners[account.appTransactionID] = token
         accountTokens.append(token)
         return (token, [StoreEvent(time: now, account: token, name: "account created")])
     }
@@ -62,7 +76,7 @@ package struct Store: Sendable {
         return account
     }
 
-    private static func isUUID(_ text: String) -> Bool {
+    static func isUUID(_ text: String) -> Bool {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         return parts.map(\.utf8.count) == [8, 4, 4, 4, 12]
             && parts.allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) } }
@@ -108,16 +122,26 @@ package struct Store: Sendable {
 
     // MARK: Time
 
+    /// What falls due by itself.
+    private enum Due: Sendable {
+        case subscription(String)
+        case massExtension(MassExtension.Key)
+    }
+
     /// When something next happens by itself.
     package var nextDue: Timestamp? { agenda.nextDue }
 
     /// Lets everything happen that falls due by `time`, each at its own moment.
     package mutating func advance(to time: Timestamp) -> [StoreEvent] {
         var events: [StoreEvent] = []
-        while let (id, due) = agenda.take(by: time) {
-            // An entry that no longer holds was superseded by a later one.
-            guard let subscription = subscriptions[id], dueDate(of: subscription) == due else { continue }
-            events += fallDue(subscription, at: due)
+        while let (item, due) = agenda.take(by: time) {
+            switch item {
+            case .subscription(let id):
+                // An entry that no longer holds was superseded by a later one.
+                guard let subscription = subscriptions[id], dueDate(of: subscription) == due else { continue }
+                events += fallDue(subscription, at: due)
+            case .massExtension(let key): events += carryOut(key, at: due)
+            }
         }
         now = max(now, time)
         return events
@@ -126,8 +150,10 @@ package struct Store: Sendable {
     /// Enters when `id` next needs looking at; after every change of its subscription.
     mutating func schedule(_ id: String) {
         guard let subscription = subscriptions[id], let due = dueDate(of: subscription) else { return }
-        agenda.add(id, due: due)
+        agenda.add(.subscription(id), due: due)
     }
+
+    mutating func schedule(_ key: MassExtension.Key, due: Timestamp) { agenda.add(.massExtension(key), due: due) }
 
     // MARK: Notifications
 
@@ -147,13 +173,21 @@ package struct Store: Sendable {
                 renewal: renewal(of: transaction.originalID), consumptionRequestReason: consumptionRequestReason))
     }
 
+    /// What Apple tells that is about no transaction.
+    mutating func announce(
+        _ type: String, _ subtype: String? = nil, _ body: StoreNotification.Body, of account: String? = nil,
+        at time: Timestamp
+    ) -> StoreEvent {
+        StoreEvent(
+            account: account,
+            StoreNotification(
+                uuid: random.uuid(), type: type, subtype: subtype, signedDate: time, transaction: nil, renewal: nil,
+                consumptionRequestReason: nil, body: body, owner: account))
+    }
+
     /// The notification that Apple sends on request, to see whether one arrives.
     package mutating func testNotification(at time: Timestamp) -> StoreEvent {
-        StoreEvent(
-            account: nil,
-            StoreNotification(
-                uuid: random.uuid(), type: "TEST", subtype: nil, signedDate: time, transaction: nil, renewal: nil,
-                consumptionRequestReason: nil))
+        announce("TEST", nil, .data, at: time)
     }
 
     /// What would be signed now of a subscription's future; nil for what is none.
@@ -167,7 +201,7 @@ package struct Store: Sendable {
         if case .pending(let raised) = subscription.priceIncrease { price = raised }
         return StoreRenewal(
             subscription: subscription, renewalDate: newest(of: subscription)?.expiresDate, price: price,
-            offer: offer?.offer, accountToken: subscription.ownership == .purchased ? account.token : nil,
+            offer: offer?.offer, accountToken: subscription.accountToken,
             appTransactionID: account.appTransactionID)
     }
 

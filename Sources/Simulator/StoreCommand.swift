@@ -1,7 +1,9 @@
 /// What one account does, or what is done to it. `subscription` is an original transaction id or a product id, and
 /// `transaction` a transaction id or a product id; nil takes the only, or the newest, there is.
 package enum StoreCommand: Sendable, Hashable {
-    case buy(_ productID: String, offer: String? = nil, quantity: Int64 = 1)
+    case buy(
+        _ productID: String, offer: String? = nil, quantity: Int64 = 1, seats: SeatPurchase? = nil,
+        outsideApp: Bool = false)
     case cancel(subscription: String? = nil)
     case resume(subscription: String? = nil)
     case change(subscription: String? = nil, to: String)
@@ -15,6 +17,14 @@ package enum StoreCommand: Sendable, Hashable {
     case raisePrice(subscription: String? = nil, to: Int64)
     case consent(subscription: String? = nil)
     case extend(subscription: String? = nil, days: Int64)
+    case changeSeats(subscription: String? = nil, to: Int64)
+    case refundSeats(subscription: String? = nil, count: Int64)
+    case unclaimSeats(subscription: String? = nil, count: Int64? = nil)
+    case rescindConsent
+    case appTransaction(exists: Bool)
+    /// Sends a notification of any type, about a transaction of the account; nothing changes in the store. With
+    /// `object` its news stands in a top-level object of that name in place of `data`.
+    case notify(type: String, subtype: String? = nil, transaction: String? = nil, object: String? = nil)
 }
 
 extension StoreCommand {
@@ -24,7 +34,8 @@ extension StoreCommand {
         case "buy":
             self = .buy(
                 try body.required("productId"), offer: try body.string("offerId"),
-                quantity: Int64(try body.integer("quantity", in: 1...10) ?? 1))
+                quantity: Int64(try body.integer("quantity", in: 1...10) ?? 1), seats: try Self.seats(&body),
+                outsideApp: try body.bool("outsideApp") ?? false)
         case "cancel": self = .cancel(subscription: try body.string("subscription"))
         case "resume": self = .resume(subscription: try body.string("subscription"))
         case "change":
@@ -55,6 +66,30 @@ extension StoreCommand {
                 throw ControlProblem(field: "days", "days is missing")
             }
             self = .extend(subscription: try body.string("subscription"), days: Int64(days))
+        case "change-seats":
+            guard let quantity = try body.integer("quantity", in: 1...10_000) else {
+                throw ControlProblem(field: "quantity", "quantity is missing")
+            }
+            self = .changeSeats(subscription: try body.string("subscription"), to: Int64(quantity))
+        case "refund-seats":
+            guard let count = try body.integer("count", in: 1...10_000) else {
+                throw ControlProblem(field: "count", "count is missing")
+            }
+            self = .refundSeats(subscription: try body.string("subscription"), count: Int64(count))
+        case "unclaim-seats":
+            self = .unclaimSeats(
+                subscription: try body.string("subscription"),
+                count: try body.integer("count", in: 1...10_000).map { Int64($0) })
+        case "rescind-consent": self = .rescindConsent
+        case "app-transaction":
+            guard let exists = try body.bool("exists") else {
+                throw ControlProblem(field: "exists", "exists is missing")
+            }
+            self = .appTransaction(exists: exists)
+        case "notify":
+            self = .notify(
+                type: try body.required("type"), subtype: try body.string("subtype"),
+                transaction: try body.string("transactionId"), object: try body.string("object"))
         default:
             let names = Self.names.joined(separator: ", ")
             throw ControlProblem(status: 404, code: "unknown-command", field: "path", "no \(name); there are \(names)")
@@ -63,6 +98,20 @@ extension StoreCommand {
 
     static let names = [
         "buy", "cancel", "resume", "change", "payment", "refund", "reverse-refund", "request-refund", "decline-refund",
-        "share", "revoke", "raise-price", "consent", "extend",
+        "share", "revoke", "raise-price", "consent", "extend", "change-seats", "refund-seats", "unclaim-seats",
+        "rescind-consent", "app-transaction", "notify",
     ]
+
+    private static func seats(_ body: inout ControlBody) throws(ControlProblem) -> SeatPurchase? {
+        let quantity = try body.integer("seats", in: 2...10_000)
+        let name = try body.string("invitationManagement")
+        guard let quantity else {
+            guard name == nil else { throw ControlProblem(field: "invitationManagement", "goes with seats only") }
+            return nil
+        }
+        guard let invitation = SeatPurchase.Invitation(rawValue: name ?? "DEVELOPER") else {
+            throw ControlProblem(field: "invitationManagement", "APPLE or DEVELOPER")
+        }
+        return SeatPurchase(quantity: Int64(quantity), invitation: invitation)
+    }
 }

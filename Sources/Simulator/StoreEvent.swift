@@ -25,6 +25,18 @@ package struct StoreEvent: Sendable {
 
 /// What Apple notifies of, before it is signed: a copy of the facts at that moment.
 package struct StoreNotification: Sendable, Hashable {
+    /// Which object the notification carries; only `data` has a transaction, a renewal and a status.
+    package enum Body: Sendable, Hashable {
+        case data
+        case summary(ExtensionSummary)
+        case externalPurchaseToken(ExternalPurchaseToken)
+        case appData(AppTransaction)
+        /// The seat claims that Apple ended.
+        case unclaimInfo(originalTransactionID: String, [String])
+        /// An object that nobody knows yet, by its name.
+        case unknown(String)
+    }
+
     /// The same through every try to send it.
     package let uuid: String
     package let type: String
@@ -33,9 +45,12 @@ package struct StoreNotification: Sendable, Hashable {
     package let transaction: StoreTransaction?
     package let renewal: StoreRenewal?
     package let consumptionRequestReason: String?
+    package internal(set) var body = Body.data
+    /// Whose news it is when there is no transaction.
+    var owner: String?
 
     package var name: String { subtype.map { "\(type)/\($0)" } ?? type }
-    package var account: String? { transaction?.account }
+    package var account: String? { transaction?.account ?? owner }
     /// Apple's `status` of the subscription.
     package var status: Int64? { renewal?.subscription.status }
 }

@@ -46,6 +46,12 @@ package struct StoreSubscription: Sendable, Hashable {
     /// The original transaction id that a family member's subscription follows.
     package var sharedFrom: String?
     package var members: [String] = []
+    /// What the present and the coming periods carry; Set App Account Token may change it.
+    package internal(set) var accountToken: String?
+    /// When its renewal date was put off on the developer's request.
+    var extendedAt: [Timestamp] = []
+    /// Of a multiseat purchase.
+    var seats: SeatClaims?
 
     /// Apple's `status`.
     package var status: Int64 {
@@ -99,6 +105,17 @@ package struct StoreRenewal: Sendable, Hashable {
         }
         if let accountToken { json.member("appAccountToken", accountToken) }
         json.member("appTransactionId", appTransactionID)
+        if let seats = subscription.seats, subscription.willRenew {
+            json.member("renewalQuantity", seats.renewalQuantity)
+            json.object("multiSeatInfo") { json in
+                json.array("renewalPriceTiers", [seats.renewalQuantity]) { json, quantity in
+                    json.beginObject()
+                    json.member("price", price)
+                    json.member("quantity", quantity)
+                    json.endObject()
+                }
+            }
+        }
         json.endObject()
         return json.bytes
     }

@@ -31,7 +31,7 @@ package struct StoreTransaction: Sendable, Hashable {
     /// Whose it is in the simulator; Apple's payload says it only where `accountToken` does.
     package let account: String
     /// Absent for a family member, who bought nothing.
-    package let accountToken: String?
+    package internal(set) var accountToken: String?
     package let appTransactionID: String
     package let product: StoreProduct
     package let purchaseDate: Timestamp
@@ -44,6 +44,11 @@ package struct StoreTransaction: Sendable, Hashable {
     package let offer: StoreOffer?
     package var isUpgraded = false
     package var revocation: Revocation?
+    package internal(set) var seats: SeatPurchase?
+    /// The app, or its server, has said that it delivered what was bought.
+    package internal(set) var isFinished = false
+    /// Grows with every change of any transaction.
+    package internal(set) var change: UInt64 = 0
 
     /// JWSTransactionDecodedPayload.
     func payload(signedAt signedDate: Timestamp, in settings: StoreSettings, _ storefront: Storefront) -> [UInt8] {
@@ -78,6 +83,7 @@ package struct StoreTransaction: Sendable, Hashable {
         json.member("price", price)
         json.member("currency", storefront.currency)
         json.member("appTransactionId", appTransactionID)
+        seats?.write(to: &json, price: price)
         json.endObject()
         return json.bytes
     }

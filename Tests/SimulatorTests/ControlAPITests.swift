@@ -44,6 +44,8 @@ import Time
         let bodies = [
             "buy": #"{"productId":"x"}"#, "change": #"{"productId":"x"}"#, "payment": #"{"fails":true}"#,
             "share": #"{"with":"x"}"#, "raise-price": #"{"price":1}"#, "extend": #"{"days":1}"#,
+            "change-seats": #"{"quantity":2}"#, "refund-seats": #"{"count":1}"#, "app-transaction": #"{"exists":true}"#,
+            "notify": #"{"type":"X"}"#,
         ]
         for name in StoreCommand.names {
             var body = try ControlBody(Array((bodies[name] ?? "").utf8))

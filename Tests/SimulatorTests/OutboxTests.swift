@@ -140,10 +140,10 @@ import Time
     @Test func theRateIsCountedBySecond() {
         var rate = RateWindow()
         let now = Timestamp(milliseconds: 10_500)
-        #expect(rate.admit(limit: 2, at: now) == nil)
-        #expect(rate.admit(limit: 2, at: now) == nil)
-        #expect(rate.admit(limit: 2, at: now) == Timestamp(milliseconds: 11_000))
-        #expect(rate.admit(limit: 2, at: Timestamp(milliseconds: 11_000)) == nil)
-        #expect(rate.admit(limit: 0, at: Timestamp(milliseconds: 11_000)) == nil)
+        #expect(rate.admit(2, at: now) == nil)
+        #expect(rate.admit(2, at: now) == nil)
+        #expect(rate.admit(2, at: now) == Timestamp(milliseconds: 11_000))
+        #expect(rate.admit(2, at: Timestamp(milliseconds: 11_000)) == nil)
+        #expect(rate.admit(0, at: Timestamp(milliseconds: 11_000)) == nil)
     }
 }

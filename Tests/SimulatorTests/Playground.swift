@@ -88,13 +88,13 @@ final class Playground: Sendable {
     /// With a good token, unless another is given.
     func api(
         _ method: HTTPClientRequest.Method, _ path: String, _ body: String = "", authorization: String? = nil,
-        timeout: Duration? = nil
+        timeout: Duration? = nil, root: String = "inApps"
     ) async throws -> Answer {
         var headers = HTTPHeaders()
         headers.append("Authorization", try authorization ?? "Bearer \(token())")
         return try await send(
             HTTPClientRequest(
-                method, "\(simulator.url)/inApps/\(path)", headers: headers, body: Array(body.utf8), timeout: timeout))
+                method, "\(simulator.url)/\(root)/\(path)", headers: headers, body: Array(body.utf8), timeout: timeout))
     }
 
     func token(
@@ -105,6 +105,32 @@ final class Playground: Sendable {
         return try ServerAPIToken.make(
             issuerID: issuer ?? identity.issuerID, keyID: keyID ?? identity.keyID,
             bundleID: bundle ?? simulator.settings.store.bundleID, key: key ?? identity.apiKey, now: time ?? now)
+    }
+
+    /// Asks and expects one of Apple's errors; nil stands for success.
+    func expect(
+        _ code: Int?, _ method: HTTPClientRequest.Method, _ path: String, _ body: String = "", root: String = "inApps",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let answer = try await api(method, path, body, root: root)
+        let found = answer.json?["errorCode"]?.int64
+        #expect(found == code.map { Int64($0) }, "\(path) \(body)", sourceLocation: sourceLocation)
+        guard let code else { return }
+        #expect(answer.status == code / 10_000, "\(path)", sourceLocation: sourceLocation)
+        #expect(answer.headers["Content-Type"] == "application/json", sourceLocation: sourceLocation)
+        #expect(answer.json?["errorMessage"]?.string?.isEmpty == false, sourceLocation: sourceLocation)
+    }
+
+    /// Buys and returns the account with its purchase.
+    func purchase(
+        _ product: String = "premium.monthly", outsideApp: Bool = false, seats: SeatPurchase? = nil,
+        by account: String? = nil
+    ) async throws -> (account: String, transaction: StoreTransaction) {
+        let buyer: String
+        if let account { buyer = account } else { buyer = try await simulator.createAccount() }
+        let events = try await simulator.perform(
+            .buy(product, seats: seats, outsideApp: outsideApp), for: buyer)
+        return (buyer, try #require(events.last?.notification?.transaction))
     }
 
     private func send(_ request: HTTPClientRequest) async throws -> Answer {
@@ -134,6 +160,29 @@ final class Playground: Sendable {
         return try verifier.verify(
             signedPayload: Array(signedPayload.utf8)[...],
             for: AppIdentity(bundleID: settings.bundleID, appAppleID: settings.appAppleID), now: now)
+    }
+
+    /// What a JWS says, after its signature was checked.
+    func payload(_ jws: String?) throws -> JSONValue {
+        let jws = try #require(jws)
+        let roots = try TrustedRoots(der: [simulator.identity.authority.rootDER])
+        _ = try JWSVerifier(roots: roots).verify(Array(jws.utf8)[...], as: TransactionPayload.self, now: now)
+        return try Self.unchecked(jws)
+    }
+
+    static func unchecked(_ jws: String) throws -> JSONValue {
+        let part = try #require(jws.split(separator: ".").dropFirst().first)
+        return try JSONValue.parse(try #require(Base64URL.decode(String(part))))
+    }
+
+    /// The payload of the newest notification that arrived.
+    func lastNotification() throws -> JSONValue {
+        let body = try JSONValue.parse(try #require(receiver.bodies.last))
+        return try Self.unchecked(try #require(body["signedPayload"]?.string))
+    }
+
+    func transactionOfLastNotification() throws -> JSONValue {
+        try payload(try lastNotification()["data"]?["signedTransactionInfo"]?.string)
     }
 
     func verify(body: [UInt8]) throws -> VerifiedNotification {
