@@ -36,9 +36,10 @@ enum SimulatorCommand {
 
         Accounts live in memory: a new start is a new store, with the same certificates and key.
 
-        The Server API, under /inApps, wants tokens signed with AuthKey_SIMULATOR1.p8, key id SIMULATOR1, issuer
-        \(SimulatorIdentity.defaultIssuerID): Get All Subscription Statuses, Get Transaction Info,
-        Get Transaction History (v1, v2), Get Notification History, Request a Test Notification and its status.
+        The Server API, under /inApps and /groups, wants tokens signed with AuthKey_SIMULATOR1.p8, key id SIMULATOR1,
+        issuer \(SimulatorIdentity.defaultIssuerID). Every endpoint is there but those of retention messaging; groups
+        and seats are in the sandbox only, as Apple's are. Errors carry Apple's numbers and sentences. Of six errors
+        Apple's number is not known: those end in 99xx.
 
         The control API, under /control, answers this machine only; GET /control lists it. For example:
 
@@ -48,10 +49,23 @@ enum SimulatorCommand {
           curl -X PUT -d '{"api":{"dark":true}}' http://127.0.0.1:8090/control/behaviour
 
         What else an account can do: cancel, resume, change, payment ({"fails":true,"grace":true}), refund,
-        reverse-refund, request-refund, decline-refund, share, revoke, raise-price, consent, extend.
+        reverse-refund, request-refund, decline-refund, share, revoke, raise-price, consent, extend, change-seats,
+        refund-seats, unclaim-seats, rescind-consent, app-transaction ({"exists":false}) and notify, which sends any
+        type: {"type":"PRICE_CHANGE"}, {"type":"TOMORROWS_TYPE","object":"tomorrowInfo"}. buy takes offerId, quantity,
+        "outsideApp":true (no appAccountToken) and "seats":5 with "invitationManagement".
+
         Behaviours of sending: slowMilliseconds, dark, duplicatePercent, reorderMilliseconds (each notification waits a
-        random time of up to this), losePercent (never sent, not tried again). Of the API: slowMilliseconds, dark,
-        failStatus, failPercent, losePercent, ratePerSecond (429 with Retry-After in UNIX milliseconds).
+        random time of up to this), losePercent (never sent, not tried again).
+        Behaviours of the Server API:
+          slowMilliseconds, dark (never answered), losePercent, dropPercent (connection closed), truncatePercent (the
+          body breaks off)
+          failStatus (any status, no body), failCode (any of Apple's errors, such as 5000001 or 4040006), failPercent,
+          failFirst (only so many fail)
+          malformed ("appAppleId" or "environment": what is wrong in history pages)
+          clockSkewMilliseconds (its Date field, and its judgement of tokens), refusesTokens (401 to all)
+          limits (Apple's: 50, 20, 10 and 1 requests a second by group of endpoints, a tenth in the sandbox),
+          limitPercent (of those), limitWindowMilliseconds (default 1000; Apple counts by the hour), ratePerSecond (to
+          all endpoints together); beyond them 429 with Retry-After in UNIX milliseconds
         """
 
     private static let options: Set<String> = [

@@ -73,16 +73,16 @@ extension Simulator {
 
     /// What is no order of this app's has a status of its own, and no error.
     nonisolated func order(_ id: String) async throws -> HTTPResponse {
-        let found = await transactions(ofOrder: id)
+        let found = await purchases(inOrder: id)
         return try apiObject(8 << 10) { json in
             json.member("status", found.isEmpty ? 1 : 0)
             try write(found, to: &json)
         }
     }
 
-    private func transactions(ofOrder id: String) -> [StoreTransaction] {
+    private func purchases(inOrder id: String) -> [StoreTransaction] {
         tick()
-        return store.transactions(ofOrder: id)
+        return store.purchases(inOrder: id)
     }
 
     private nonisolated func write(

@@ -60,7 +60,7 @@ extension Store {
     }
 
     /// The order's transactions; empty for what is no order.
-    func transactions(ofOrder id: String) -> [StoreTransaction] {
+    func purchases(inOrder id: String) -> [StoreTransaction] {
         guard id.first == "M", id.utf8.count <= 16, let number = UInt64(id.dropFirst(), radix: 36),
             let transaction = transactions[String(number)], orderID(of: transaction) == id
         else { return [] }

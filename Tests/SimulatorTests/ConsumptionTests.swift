@@ -39,7 +39,8 @@ import Time
             #expect(second.json == nil)
             let page = try await playground.control(.get, "accounts/\(account)")
             let kept = page.json?["transactions"]?.array?.first?["consumption"]?.array
-            #expect(kept?.map { $0["version"]?.int64 } == [1, 2])
+            let versions = kept?.map { $0["version"]?.int64 }
+            #expect(versions == [1, 2])
             #expect(kept?.last?["body"]?["consumptionPercentage"]?.int64 == 50_000)
         }
     }

@@ -114,7 +114,8 @@ final class Playground: Sendable {
     ) async throws {
         let answer = try await api(method, path, body, root: root)
         let found = answer.json?["errorCode"]?.int64
-        #expect(found == code.map { Int64($0) }, "\(path) \(body)", sourceLocation: sourceLocation)
+        let wanted = code.map { Int64($0) }
+        #expect(found == wanted, "\(path) \(body)", sourceLocation: sourceLocation)
         guard let code else { return }
         #expect(answer.status == code / 10_000, "\(path)", sourceLocation: sourceLocation)
         #expect(answer.headers["Content-Type"] == "application/json", sourceLocation: sourceLocation)

@@ -92,7 +92,8 @@ import Time
             let group = try #require(groups.json?["groups"]?.array?.first)
             #expect(group["groupId"]?.string == "900000000000000000")
             #expect(group["groupType"]?.string == "ORGANIZATION")
-            #expect(group["roles"]?.array?.map { $0["role"]?.string } == ["ADMIN", "NONE"])
+            let roles = group["roles"]?.array?.map { $0["role"]?.string }
+            #expect(roles == ["ADMIN", "NONE"])
             let members = try await playground.api(.get, "v1/group/900000000000000000", root: "groups")
             #expect(members.json?["members"]?.array?.first?["appTransactionId"]?.string == "700000000000000000")
             try await playground.expect(4_040_010, .get, "v1/currentGroups/1", root: "groups")
