@@ -19,26 +19,38 @@ enum VerifyCommand {
           --app-apple-id N     that app's Apple id, checked for production
           --environment NAME   production or sandbox
           --at DATE            judge as of this instant (RFC 3339) instead of now
+          --ocsp               ask the issuers whether the certificates are revoked, once their chain has been verified
           --json               answer as JSON
 
-        Exit codes: 0 fine, 1 something is wrong with it, 2 usage.
+        Exit codes: 0 fine, 1 something is wrong with it, 2 usage, 3 nothing is wrong, but with --ocsp nobody could say
+        whether a certificate is revoked.
         """
 
     static func run(_ arguments: [String]) async throws -> Int32 {
         let parsed = try CommandArguments(
-            arguments, options: ["root", "bundle-id", "app-apple-id", "environment", "at"], flags: ["json"])
+            arguments, options: ["root", "bundle-id", "app-apple-id", "environment", "at"], flags: ["json", "ocsp"])
         guard parsed.operands.count == 1, let path = parsed.operands.first else {
             throw UsageError("verify takes one file, or - for standard input")
         }
-        let report = VerificationReport(
+        var report = VerificationReport(
             of: try path == "-" ? standardInput() : contents(of: path),
             verifier: JWSVerifier(roots: try roots(parsed.values("root"))),
             expecting: VerificationReport.Expectation(
                 bundleID: parsed.value("bundle-id"), appAppleID: try parsed.integer("app-apple-id", in: 1...Int64.max),
                 environment: try environment(parsed.value("environment"))),
             now: try instant(parsed.value("at")))
+        if parsed.has("ocsp") { try await askForRevocation(of: &report) }
         print(parsed.has("json") ? report.json : report.text, terminator: parsed.has("json") ? "\n" : "")
-        return report.isFine ? 0 : 1
+        return report.isFine ? 0 : report.lacksOnlyRevocation ? 3 : 1
+    }
+
+    private static func askForRevocation(of report: inout VerificationReport) async throws {
+        let loop = try EventLoop(name: "ocsp")
+        defer { loop.stop() }
+        let checker = RevocationChecker(
+            settings: RevocationSettings(), loop: loop, metrics: Metrics(), log: .discarding)
+        await report.askForRevocation(checker, now: WallClock.system.now())
+        await checker.drain()
     }
 
     private static func roots(_ paths: [String]) throws(UsageError) -> TrustedRoots {

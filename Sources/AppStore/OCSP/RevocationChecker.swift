@@ -50,7 +50,7 @@ package final class RevocationChecker: Service {
                 connectTimeout: settings.timeout, totalTimeout: settings.timeout,
                 maximumResponseBytes: RevocationSettings.answerLimit, maximumConnections: 8,
                 maximumConnectionsPerHost: 4,
-                maximumRequests: 64),
+                maximumRequests: 64, proxy: settings.proxy),
             loop: loop)
         self.init(settings: settings, clock: clock, metrics: metrics, log: log) { request throws(HTTPClientError) in
             try await client.send(request)

@@ -39,6 +39,8 @@ package struct RevocationSettings: Sendable {
     package var certificates = 64
     /// Whether questions carry a nonce.
     package var nonce = true
+    /// URL of a proxy through which responders are asked.
+    package var proxy: String?
 
     package init() {}
 
@@ -72,5 +74,11 @@ extension RevocationSettings {
         nonce = settings.boolean(
             "appStore.ocsp.nonce", default: nonce,
             "Send a nonce with each question; an answer may leave it out, but not carry another one.")
+        proxy = settings.optionalString(
+            "appStore.ocsp.proxy",
+            "URL of a proxy through which OCSP responders are asked, such as http://proxy.internal:3128.")
+        if let proxy, !["http://", "https://", "socks5h://"].contains(where: { proxy.hasPrefix($0) }) {
+            settings.complain(about: "appStore.ocsp.proxy", "must begin with http://, https:// or socks5h://")
+        }
     }
 }

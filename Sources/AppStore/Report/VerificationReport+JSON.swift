@@ -29,13 +29,23 @@ extension VerificationReport.Part {
             writer.endObject()
         }
         writer.array("warnings", warnings) { writer, warning in writer.string(warning.description) }
-        writer.array("certificates", certificates) { writer, link in
+        let certificates = self.certificates.enumerated().map { index, link in
+            (link, index < revocation.count ? revocation[index] : nil)
+        }
+        writer.array("certificates", certificates) { writer, certificate in
+            let (link, status) = certificate
             writer.beginObject()
             writer.member("subject", link.subject)
             writer.member("issuer", link.issuer)
             writer.member("notBefore", link.notBefore.rfc3339)
             writer.member("notAfter", link.notAfter.rfc3339)
             writer.member("sha256", link.fingerprint)
+            if let status {
+                writer.object("revocation") {
+                    $0.member("result", status.code)
+                    $0.member("detail", status.description)
+                }
+            }
             writer.endObject()
         }
         writer.member("payload", payload ?? .null)

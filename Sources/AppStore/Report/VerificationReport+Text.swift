@@ -5,7 +5,11 @@ internal import Time
 extension VerificationReport {
     package var text: String {
         parts.map { $0.lines.joined(separator: "\n") }.joined(separator: "\n\n") + "\n\n"
-            + (isFine ? "Everything is fine.\n" : "This is not fine.\n")
+            + (isFine
+                ? "Everything is fine.\n"
+                : lacksOnlyRevocation
+                    ? "Nothing is wrong with it, but whether a certificate is revoked nobody could say.\n"
+                    : "This is not fine.\n")
     }
 }
 
@@ -41,9 +45,10 @@ extension VerificationReport.Part {
     private var certificateLines: [String] {
         guard !certificates.isEmpty else { return ["  no certificates"] }
         return [isTrusted ? "  certificates, up to the trusted root" : "  certificates in the header"]
-            + certificates.map { link in
+            + certificates.enumerated().map { index, link in
                 let days = "\(link.notBefore.rfc3339.prefix(10)) to \(link.notAfter.rfc3339.prefix(10))"
-                return "    \(link.subject)\n      valid \(days), SHA-256 \(link.fingerprint)"
+                let status = index < revocation.count ? "\n      revocation: \(printable("\(revocation[index])"))" : ""
+                return "    \(link.subject)\n      valid \(days), SHA-256 \(link.fingerprint)\(status)"
             }
     }
 

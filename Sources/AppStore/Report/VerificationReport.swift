@@ -28,6 +28,10 @@ package struct VerificationReport: Sendable {
         package internal(set) var payload: JSONValue?
         /// The certificates in the header; of a chain that was verified, the last is the trusted root instead.
         package internal(set) var certificates: [VerifiedChain.Link] = []
+        /// The chain that was verified; nil when none was.
+        package internal(set) var chain: VerifiedChain?
+        /// Whether those of `certificates` that were asked about are revoked; empty unless somebody asked.
+        package internal(set) var revocation: [RevocationStatus] = []
         package internal(set) var isTrusted = false
         package internal(set) var isApples = false
         package internal(set) var problems: [VerificationFailure] = []
@@ -92,6 +96,7 @@ private struct Inspection {
         }
         do {
             let (chain, warnings) = try verify(jws, kind: part.kind)
+            part.chain = chain
             part.certificates = chain.links
             part.isTrusted = true
             part.isApples = chain.isApples

@@ -1,6 +1,7 @@
 import AppStore
 import Glibc
 import HTTP
+import JSON
 import Runtime
 import TestSupport
 import Testing
@@ -133,6 +134,58 @@ struct RealResponderTests {
             withExtendedLifetime(intermediate) {}
         }
         withExtendedLifetime(root) {}
+    }
+
+    @Test func theCommandAsksAboutEachCertificate() async throws {
+        let stage = try Stage(now: now)
+        let folder = try TemporaryFolder("verify")
+        func write(_ text: String, _ name: String) throws -> String {
+            let path = folder.file(name)
+            guard let file = fopen(path, "w") else { throw SystemError(call: "fopen") }
+            defer { fclose(file) }
+            fputs(text, file)
+            return path
+        }
+        let root = try write(stage.authority.rootPEM, "root.pem")
+        let jws = try write(
+            try stage.authority.sign(Array(Forge.transaction(["signedDate": Forge.date(now)]).utf8)), "jws")
+        func verify(_ options: String...) async throws -> Command.Result {
+            try await Command.run(
+                try ChildProcess.product("holdfast"), ["verify", "--ocsp", "--root", root] + options + [jws])
+        }
+        func json(_ result: Command.Result) throws -> [String?] {
+            let certificates = try JSONValue.parse(Array(result.output.utf8))["parts"]?.array?.first?["certificates"]
+            return (certificates?.array ?? []).map { $0["revocation"]?["result"]?.string }
+        }
+        let down = try await verify("--json")
+        #expect(down.status == 3)
+        #expect(try json(down) == ["unavailable", "unavailable", nil])
+
+        let rootResponder = try await stage.startRoot()
+        let good = try await stage.startIntermediate(.good)
+        let fine = try await verify()
+        #expect(fine.status == 0, "\(fine.output)")
+        #expect(fine.output.contains("revocation: not revoked, good until"))
+        await good.kill()
+
+        let revoked = try await stage.startIntermediate(.revoked(at: "200102030405Z", reason: "keyCompromise"))
+        let bad = try await verify("--json")
+        #expect(bad.status == 1)
+        #expect(try json(bad) == ["revoked", "good", nil])
+        withExtendedLifetime((rootResponder, revoked)) {}
+    }
+
+    @Test func nobodyIsAskedAboutAChainThatWasNotVerified() async throws {
+        let responder = try ScriptedResponder()
+        let jws = Array(try responder.forge.sign(Forge.transaction()).utf8)
+        let checker = responder.checker()
+        var report = VerificationReport(of: jws, verifier: JWSVerifier(), now: Forge.now)
+        await report.askForRevocation(checker, now: Forge.now)
+        #expect(responder.asked.isEmpty)
+        check(report.parts.allSatisfy(\.revocation.isEmpty))
+        var trusted = VerificationReport(of: jws, verifier: try responder.forge.verifier(), now: Forge.now)
+        await trusted.askForRevocation(checker, now: Forge.now)
+        #expect(responder.asked.count == 2)
     }
 
     @Test func aSlowResponderIsWaitedForNoLongerThanTheTimeout() async throws {
