@@ -101,6 +101,6 @@ if Context.environment["HOLDFAST_BENCHMARKS"] != nil {
             swiftSettings: strict))
     package.targets.append(
         .executableTarget(
-            name: "AppStoreBenchmark", dependencies: ["AppStore", "Entitlements", "Time"], path: "Benchmarks/AppStore",
-            swiftSettings: strict))
+            name: "AppStoreBenchmark", dependencies: ["CLibraries", "AppStore", "Entitlements", "Time"],
+            path: "Benchmarks/AppStore", exclude: ["apple.py"], swiftSettings: strict))
 }

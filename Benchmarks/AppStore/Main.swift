@@ -3,66 +3,97 @@ import Entitlements
 import Glibc
 import Time
 
-/// What verification costs beside the signatures it cannot do without; microseconds of CPU, best of 25 rounds.
+/// What `Benchmarks/appstore` runs.
 ///
-///     HOLDFAST_BENCHMARKS=1 swift run -c release AppStoreBenchmark
+///     AppStoreBenchmark speed COUNT FOLDER    the notifications go to FOLDER, for others to verify the same
+///     AppStoreBenchmark memory COUNT
 @main enum AppStoreBenchmark {
-    static let now = Timestamp(milliseconds: 1_795_448_000_000)
-    static let identity = AppIdentity(bundleID: "com.example", appAppleID: 41234)
+    private struct Failure: Error, CustomStringConvertible { let description: String }
 
     static func main() throws {
-        let authority = try CertificateAuthority(makingAt: now)
-        let roots = try TrustedRoots(der: [authority.rootDER])
-        let known = NotificationVerifier(JWSVerifier(roots: roots))
-        let body = try notification(by: authority)
-        let key = try authority.leaf.key.verifyingKey()
-        let message = [UInt8](repeating: 1, count: 32)
-        let signature = try authority.leaf.key.es256Signature(of: message)
-
-        let raw = try cost(200) { _ = key.isES256Signature(signature, of: message[...]) }
-        let intake = try cost(200) { _ = try known.intake(body, now: now) }
-        let whole = try cost(200) { _ = try known.verify(body, for: identity, now: now).observation(app: AppID("a")) }
-        let cold = try cost(10) {
-            _ = try NotificationVerifier(JWSVerifier(roots: roots)).verify(body, for: identity, now: now)
+        let arguments = CommandLine.arguments
+        let count = arguments.count > 2 ? Int(arguments[2]) ?? 0 : 0
+        switch (arguments.dropFirst().first, arguments.count) {
+        case ("speed", 4) where count > 0: try measureSpeed(count, folder: arguments[3])
+        case ("memory", 3) where count >= 10: try measureMemory(count)
+        default: throw Failure(description: "speed COUNT FOLDER, or memory COUNT")
         }
-        print("a body of \(body.count) bytes")
-        print("one raw P-256 verification    \(raw)")
-        print("the door (one signature)      \(intake)")
-        print("a whole notification          \(whole), \(Int(3 * raw / whole * 100)) % of it three raw verifications")
-        print("the same with unknown chains  \(cold)")
     }
 
-    private static func cost(_ count: Int, _ body: () throws -> Void) throws -> Double {
-        var best = Double.infinity
-        for _ in 0..<25 {
-            var (start, end) = (timespec(), timespec())
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start)
-            for _ in 0..<count { try body() }
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end)
-            let nanoseconds = Double(end.tv_sec - start.tv_sec) * 1e9 + Double(end.tv_nsec - start.tv_nsec)
-            best = min(best, (nanoseconds / Double(count) / 100).rounded() / 10)
+    /// Rounds alternate between ours and the limit, so that a busy machine bends both alike; medians count.
+    private static func measureSpeed(_ count: Int, folder: String) throws {
+        let notifications = try Notifications(now: now)
+        let signed = try (0..<count).map { try notifications.signedPayload($0) }
+        try write(Array(signed.joined(separator: "\n").utf8), to: "\(folder)/notifications")
+        try write(notifications.authority.rootDER, to: "\(folder)/root.der")
+        let bodies = signed.map { SignedBody.body(signedPayload: $0) }
+        let verifier = NotificationVerifier(JWSVerifier(roots: try notifications.roots()))
+        guard let limit = RawLimit() else { throw Failure(description: "OpenSSL cannot verify") }
+        func whole(_ verifier: NotificationVerifier, _ body: [UInt8]) throws {
+            let verified = try verifier.verify(body, for: Notifications.identity, now: now)
+            guard verified.observation(app: AppID("a"))?.renewal != nil else { throw Failure(description: "no facts") }
         }
-        return best
+
+        var (raw, warm, door, cold) = ([Cost](), [Cost](), [Cost](), [Cost]())
+        for _ in 0..<15 {
+            raw.append(
+                try Cost.each(of: 1000) {
+                    for _ in 0..<1000 { guard limit.verify() else { throw Failure(description: "raw") } }
+                })
+            warm.append(try Cost.each(of: count) { for body in bodies { try whole(verifier, body) } })
+            door.append(try Cost.each(of: count) { for body in bodies { _ = try verifier.intake(body, now: now) } })
+            let few = bodies.prefix(20)
+            cold.append(
+                try Cost.each(of: few.count) {
+                    for body in few {
+                        try whole(NotificationVerifier(JWSVerifier(roots: notifications.roots())), body)
+                    }
+                })
+        }
+        let one = Cost.median(raw)
+        print("size", bodies[0].count, separator: "\t")
+        print("openssl", RawLimit.version, separator: "\t")
+        show("limit", Cost(cpu: one.cpu * 3, wall: one.wall * 3))
+        show("warm", Cost.median(warm))
+        show("door", Cost.median(door))
+        show("cold", Cost.median(cold))
     }
 
-    private static func notification(by authority: CertificateAuthority) throws -> [UInt8] {
-        let ids = #""originalTransactionId":"12345","productId":"com.example.product","environment":"Production""#
-        let transaction = """
-            {"transactionId":"23456",\(ids),"bundleId":"com.example","purchaseDate":1795448000000,\
-            "originalPurchaseDate":1795448000000,"expiresDate":1795458000000,"quantity":1,"price":10990,"currency":"USD",\
-            "type":"Auto-Renewable Subscription","inAppOwnershipType":"PURCHASED","signedDate":1795448000000,\
-            "appAccountToken":"7e3fb20b-4cdb-47cc-936d-99d65f608138","transactionReason":"PURCHASE","storefront":"USA"}
-            """
-        let renewal = """
-            {\(ids),"autoRenewProductId":"com.example.product","autoRenewStatus":1,"signedDate":1795448000000,\
-            "renewalPrice":9990,"currency":"USD","renewalDate":1795458000000}
-            """
-        let payload = """
-            {"notificationType":"DID_RENEW","notificationUUID":"002e14d5-51f5-4503-b5a8-c3a1af68eb20","version":"2.0",\
-            "signedDate":1795448000000,"data":{"environment":"Production","appAppleId":41234,"bundleId":"com.example",\
-            "status":1,"signedTransactionInfo":"\(try authority.sign(Array(transaction.utf8)))",\
-            "signedRenewalInfo":"\(try authority.sign(Array(renewal.utf8)))"}}
-            """
-        return SignedBody.body(signedPayload: try authority.sign(Array(payload.utf8)))
+    /// Signs and verifies one after another and keeps none; what remains in memory must not depend on how many.
+    private static func measureMemory(_ count: Int) throws {
+        let notifications = try Notifications(now: now)
+        let verifier = NotificationVerifier(JWSVerifier(roots: try notifications.roots()))
+        for number in 1...count {
+            let body = SignedBody.body(signedPayload: try notifications.signedPayload(number))
+            let verified = try verifier.verify(body, for: Notifications.identity, now: now)
+            guard verified.observation(app: AppID("a")) != nil else { throw Failure(description: "no facts") }
+            if number == count / 10 || number == count {
+                print("resident", number, status("VmRSS"), status("VmHWM"), separator: "\t")
+            }
+        }
+    }
+
+    private static let now = Timestamp(milliseconds: Int64(time(nil)) * 1000)
+
+    private static func show(_ name: String, _ cost: Cost) { print(name, cost.cpu, cost.wall, separator: "\t") }
+
+    private static func write(_ bytes: [UInt8], to path: String) throws {
+        guard let file = fopen(path, "w") else { throw Failure(description: "cannot write \(path)") }
+        defer { fclose(file) }
+        guard fwrite(bytes, 1, bytes.count, file) == bytes.count else {
+            throw Failure(description: "cannot write \(path)")
+        }
+    }
+
+    /// A figure in kB that Linux keeps of this process.
+    private static func status(_ name: String) -> Int {
+        guard let file = fopen("/proc/self/status", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        while fgets(&line, Int32(line.count), file) != nil {
+            let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            if text.hasPrefix("\(name):") { return Int(text.filter(\.isNumber)) ?? 0 }
+        }
+        return 0
     }
 }

@@ -58,6 +58,31 @@ import Time
         #expect(throws: TrustedRootsError.self) { try TrustedRoots(der: [leaf]) }
     }
 
+    @Test("Pitfall 25: roots are checked when they are read, in DER or PEM, and what is wrong is said")
+    func rootsAreCheckedWhenTheyAreRead() throws {
+        let pem = try fixture("AppleChain/AppleRootCA-G3.pem")
+        let der = try certificate("AppleRootCA-G3")
+        let apples = TrustedRoots.apple.fingerprints
+        for file in [pem, der, Array("Apple's root:\r\n".utf8) + pem, pem + pem] {
+            #expect(Set(try TrustedRoots(file: file).fingerprints) == Set(apples))
+        }
+        let authority = try CertificateAuthority(makingAt: Forge.now)
+        let damaged: [([UInt8], TrustedRootsError)] = [
+            (Array(der.dropLast()), .unreadable), (der + [0], .unreadable), (Array(pem.dropLast(40)), .unreadable),
+            (Array(String(decoding: pem, as: UTF8.self).replacing("a", with: "*").utf8), .unreadable),
+            (Array(Base64.encode(der).utf8), .noCertificate), ([], .noCertificate),
+            (authority.leaf.certificate, .notAnAuthority("")),
+        ]
+        for (file, expected) in damaged {
+            let found = #expect(throws: TrustedRootsError.self) { try TrustedRoots(file: file) }
+            switch (found, expected) {
+            case (.notAnAuthority(let subject)?, .notAnAuthority): #expect(subject.contains("Receipt Signing"))
+            default: #expect(found == expected)
+            }
+            #expect(found?.description.isEmpty == false)
+        }
+    }
+
     @Test func applesSampleTransactionIsReadWhole() throws {
         let transaction = try TransactionPayload(json: try fixture("Payloads/signedTransactionWithRevocation.json"))
         #expect(transaction.warnings.isEmpty)

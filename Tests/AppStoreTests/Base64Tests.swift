@@ -1,4 +1,5 @@
 import AppStore
+import JSON
 import Testing
 
 @Suite struct Base64Tests {
@@ -35,5 +36,28 @@ import Testing
     @Test(arguments: ["Zg", "Zg=", "Z===", "====", "Zh==", "Zm9=", "Zm9v=", "Z=9v", "Zm9v\nZm9v", "Zg==Zg=="])
     func whatIsNotStrictBase64IsRefused(text: String) {
         #expect(Base64.decode(text) == nil)
+    }
+
+    @Test("Pitfall 5: the characters by which the dialects differ are never mistaken for one another")
+    func theLastCharactersAreNeverMistaken() throws {
+        let forge = try Forge()
+        let verifier = try forge.verifier()
+        var seen: Set<Character> = []
+        for number in 0..<60 {
+            // `>` and `?` give one or the other, depending on where they stand.
+            let text = String(repeating: "~?>", count: number % 7) + String(repeating: "?", count: number)
+            let jws = try forge.sign(Forge.transaction(["x": .string(text)]))
+            seen.formUnion(jws.filter { "-_+/=".contains($0) })
+            let verified = try verifier.verify(Array(jws.utf8)[...], as: TransactionPayload.self, now: Forge.now)
+            #expect(verified.bytes == Array(Forge.transaction(["x": .string(text)]).utf8))
+            // Read with the wrong alphabet, it is no JWS.
+            let wrong = jws.replacing("-", with: "+").replacing("_", with: "/")
+            guard wrong != jws else { continue }
+            let found = failure {
+                _ = try verifier.verify(Array(wrong.utf8)[...], as: TransactionPayload.self, now: Forge.now)
+            }
+            #expect(found != nil)
+        }
+        #expect(seen == ["-", "_"])
     }
 }

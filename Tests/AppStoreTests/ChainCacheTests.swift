@@ -109,6 +109,62 @@ import Time
         let jws = try forge.sign(Forge.transaction())
         let verdicts = (0..<5).map { _ in verify(verifier, jws) }
         #expect(verdicts.contains(.busy), "each time counts as unknown")
+        let patient = try forge.verifier { $0.chainAge = .zero }
+        for _ in 0..<5 { #expect(verify(patient, jws) == nil) }
+        #expect(patient.work.chains == 5)
+    }
+
+    @Test("One more payload under known certificates costs one P-256 verification")
+    func oneMorePayloadCostsOneVerification() throws {
+        let verifier = try forge.verifier()
+        for count in 1...50 {
+            #expect(verify(verifier, try forge.sign(Forge.transaction(["price": Forge.number(Int64(count))]))) == nil)
+            #expect(verifier.work == JWSVerifier.Work(chains: 1, signatures: count))
+        }
+        // A header written in another way is read, and its chain is known all the same.
+        let x5c = forge.authority.chain.map { "\"\(Base64.encode($0))\"" }.joined(separator: ",")
+        let other = try forge.sign(Forge.transaction(), header: "{\"x5c\":[\(x5c)],\"kid\":\"\",\"alg\":\"ES256\"}")
+        for _ in 0..<3 { #expect(verify(verifier, other) == nil) }
+        #expect(verifier.work == JWSVerifier.Work(chains: 1, signatures: 53))
+        // A whole notification: three signatures, still the one chain.
+        let body = SignedBody.body(signedPayload: try forge.notification())
+        _ = try NotificationVerifier(verifier).verify(body, for: Forge.identity, now: now)
+        #expect(verifier.work == JWSVerifier.Work(chains: 1, signatures: 56))
+        // What cannot be signed costs nothing at all.
+        #expect(verify(verifier, "a.b.c") == .malformed)
+        #expect(verifier.work.signatures == 56)
+    }
+
+    @Test("Pitfall 9: more chains than the cache holds push out the oldest, and nothing breaks")
+    func moreChainsThanTheCacheHolds() throws {
+        let authorities = try (0..<40).map { _ in try CertificateAuthority(makingAt: now) }
+        let verifier = JWSVerifier(roots: try TrustedRoots(der: authorities.map(\.rootDER)))
+        let signed = try authorities.map { try $0.sign(Array(Forge.transaction().utf8)) }
+        for jws in signed { #expect(verify(verifier, jws) == nil) }
+        #expect(verifier.cachedChainCount == 32)
+        #expect(verifier.work.chains == 40)
+        for jws in signed.suffix(32) { #expect(verify(verifier, jws) == nil) }
+        #expect(verifier.work.chains == 40, "the newest are known")
+        for jws in signed.prefix(8) { #expect(verify(verifier, jws) == nil) }
+        #expect(verifier.work.chains == 48, "the oldest were pushed out")
+        #expect(verifier.cachedChainCount == 32)
+    }
+
+    @Test("Pitfall 21: what is kept does not grow with what is verified")
+    func whatIsKeptDoesNotGrow() throws {
+        let verifier = try forge.verifier()
+        let x5c = forge.authority.chain.map { "\"\(Base64.encode($0))\"" }.joined(separator: ",")
+        for count in 0..<100 {
+            let header = "{\"alg\":\"ES256\",\"x5c\":[\(x5c)],\"n\":\(count)}"
+            #expect(verify(verifier, try forge.sign(Forge.transaction(), header: header)) == nil)
+        }
+        #expect(verifier.cachedChainCount == 1)
+        #expect(verifier.cachedHeaderCount <= 8)
+        // Refused ones leave nothing behind.
+        let before = verifier.cachedHeaderCount
+        for _ in 0..<20 { _ = verify(verifier, try forge.sign("{}", header: #"{"alg":"ES256"}"#)) }
+        #expect(verify(verifier, try forge.sign(Forge.transaction(), key: SigningKey())) == .signature)
+        #expect(verifier.cachedHeaderCount == before)
     }
 
     @Test func manyThreadsShareOneVerifier() async throws {

@@ -101,6 +101,30 @@ import Time
         #expect(try verdict(middle: dataOnly) == .certificate)
     }
 
+    @Test func aRootThatAllowsNoIntermediateHasNone() throws {
+        for (length, expected) in [(UInt8?.none, nil), (0, VerificationFailure.Code.notTrusted), (1, nil)] {
+            let root = try CertificateTemplate(
+                subject: Self.rootName, issuer: Self.rootName, notBefore: start, notAfter: end,
+                subjectPublicKeyInfo: try forge.authority.root.key.subjectPublicKeyInfo(),
+                extensions: [.basicConstraints(isAuthority: true, pathLength: length), .signsCertificates]
+            ).signed(by: forge.authority.root.key)
+            let middleKey = try SigningKey(generating: .p384)
+            let leafKey = try SigningKey()
+            let middle = try CertificateTemplate(
+                subject: Self.middleName, issuer: Self.rootName, notBefore: start, notAfter: end,
+                subjectPublicKeyInfo: try middleKey.subjectPublicKeyInfo(), extensions: Self.middleExtensions
+            ).signed(by: forge.authority.root.key)
+            let leaf = try CertificateTemplate(
+                subject: Self.leafName, issuer: Self.middleName, notBefore: start, notAfter: end,
+                subjectPublicKeyInfo: try leafKey.subjectPublicKeyInfo(), extensions: Self.leafExtensions
+            ).signed(by: middleKey)
+            let jws = Array(try forge.sign(Forge.transaction(), x5c: [leaf, middle, root], key: leafKey).utf8)
+            let verifier = JWSVerifier(roots: try TrustedRoots(der: [root]))
+            let found = failure { _ = try verifier.verify(jws[...], as: TransactionPayload.self, now: now) }
+            #expect(found?.code == expected)
+        }
+    }
+
     @Test func theLeafMustBeALeaf() throws {
         let marker = Extension.appleLeafMarker
         #expect(try verdict(leaf: [.basicConstraints(isAuthority: true), marker]) == .certificate)

@@ -57,6 +57,55 @@ import Time
         #expect(try code(jws) == .algorithm)
     }
 
+    @Test("Pitfall 6: a refused algorithm is named, and ES256 is recognised however the header is written")
+    func aRefusedAlgorithmIsNamed() throws {
+        let verifier = try forge.verifier()
+        let x5c = forge.authority.chain.map { "\"\(Base64.encode($0))\"" }.joined(separator: ",")
+        for header in [
+            "{\"alg\":\"ES256\",\"x5c\":[\(x5c)]}", "{\"x5c\":[\(x5c)],\"alg\":\"ES256\"}",
+            " { \"typ\" : \"JWT\" , \"kid\" : null , \"x5c\" : [ \(x5c) ] , \"alg\" : \"ES256\" }\n",
+            "{\"\\u0061lg\":\"E\\u0053256\",\"new\":{\"alg\":\"none\"},\"x5c\":[\(x5c.replacing("/", with: "\\/"))]}",
+        ] { #expect(try code(forge.sign(Forge.transaction(), header: header)) == nil, "\(header.prefix(30))") }
+        for (name, shown) in [("\"HS256\"", "\"HS256\""), ("\"e\\ns\"", "\"e\\ns\""), ("256", "no algorithm")] {
+            let jws = Array(try forge.sign("{}", header: "{\"alg\":\(name),\"x5c\":[\(x5c)]}").utf8)
+            let found = failure { _ = try verifier.verify(jws[...], as: TransactionPayload.self, now: now) }
+            #expect(found?.code == .algorithm)
+            #expect(found?.sentence.contains(shown) == true, "\(found?.sentence ?? "")")
+        }
+    }
+
+    @Test("Pitfall 12: every cause has a code of its own, and tells whether trying again helps")
+    func everyCauseHasACodeOfItsOwn() throws {
+        let now = Forge.now
+        let good = try forge.sign(Forge.transaction())
+        let parts = good.split(separator: ".").map(String.init)
+        let other = try Forge()
+        let x5c = forge.authority.chain
+        let later = now + .seconds(20 * 366 * 86_400)
+        let cases: [(String, VerificationFailure.Code, Timestamp)] = [
+            ("\(parts[0]).\(parts[1])", .malformed, now),
+            (try forge.sign("{}", header: #"{"alg":"HS256"}"#), .algorithm, now),
+            (try forge.sign("{}", x5c: Array(x5c.prefix(2))), .chainLength, now),
+            (try forge.sign("{}", x5c: [x5c[0], [0x30, 0], x5c[2]]), .certificate, now),
+            (try other.sign(Forge.transaction()), .notTrusted, now),
+            (try forge.sign(Forge.transaction(), key: SigningKey()), .signature, now),
+            (try forge.sign(Forge.transaction(["signedDate": Forge.date(later)])), .expired, later),
+            (try forge.sign(Forge.transaction(["signedDate": Forge.date(later)])), .signedTooFarAhead, now),
+            (try forge.sign("[]"), .payload, now),
+            (try forge.sign(Forge.renewalInfo()), .wrongKind, now),
+        ]
+        for (jws, expected, now) in cases {
+            let verifier = try forge.verifier()
+            let found = failure { _ = try verifier.verify(Array(jws.utf8)[...], as: TransactionPayload.self, now: now) }
+            #expect(found?.code == expected)
+            #expect(found?.isRetryable == false)
+            #expect(found?.sentence.isEmpty == false)
+        }
+        #expect(Set(cases.map(\.1)).count == cases.count)
+        #expect(VerificationFailure(.busy, .payload, "").isRetryable)
+        #expect(VerificationFailure(.undecidable, .payload, "").isRetryable)
+    }
+
     @Test func algNoneWithoutASignatureIsMalformed() throws {
         let header = Base64URL.encode(Array(#"{"alg":"none"}"#.utf8))
         #expect(try code("\(header).\(Base64URL.encode(Array(Forge.transaction().utf8))).") == .malformed)

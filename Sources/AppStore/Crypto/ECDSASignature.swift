@@ -6,11 +6,12 @@ enum ECDSASignature {
     /// r‖s as DER; `raw` has an even number of bytes, at most 96.
     static func der(fromRaw raw: ArraySlice<UInt8>) -> [UInt8] {
         let middle = raw.startIndex &+ raw.count / 2
-        var body: [UInt8] = []
-        body.reserveCapacity(raw.count &+ 8)
-        append(raw[..<middle], to: &body)
-        append(raw[middle...], to: &body)
-        return [0x30, UInt8(truncatingIfNeeded: body.count)] + body
+        var der: [UInt8] = [0x30, 0]
+        der.reserveCapacity(raw.count &+ 8)
+        append(raw[..<middle], to: &der)
+        append(raw[middle...], to: &der)
+        der[1] = UInt8(truncatingIfNeeded: der.count &- 2)
+        return der
     }
 
     /// DER as r‖s, each left-padded to `fieldSize` bytes; nil if it is not the DER form of two such integers.

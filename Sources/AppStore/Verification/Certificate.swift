@@ -51,6 +51,8 @@ final class Certificate: @unchecked Sendable {
 
     /// Whether it says that it may sign certificates.
     var isAuthority: Bool { flags & UInt32(EXFLAG_CA) != 0 }
+    /// Whether it allows that an authority stands between it and a leaf.
+    var allowsIntermediate: Bool { unsafe X509_get_pathlen(pointer) != 0 }
     /// Whether it says which uses it has, without this one among them.
     var forbidsSigningCertificates: Bool { usage & UInt32(X509v3_KU_KEY_CERT_SIGN) == 0 }
     var forbidsSigningData: Bool { usage & UInt32(X509v3_KU_DIGITAL_SIGNATURE) == 0 }

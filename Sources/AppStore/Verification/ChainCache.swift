@@ -13,9 +13,11 @@ final class ChainCache: Sendable {
     }
 
     /// A header, byte for byte, that was part of something the chain's key signed.
-    private struct KnownHeader: Sendable {
+    struct KnownHeader: Sendable {
         let text: [UInt8]
         let chain: VerifiedChain
+        /// The header and the dot behind it, hashed.
+        let beginning: HashedBeginning?
     }
 
     private struct State {
@@ -31,11 +33,11 @@ final class ChainCache: Sendable {
 
     init(limits: VerificationLimits) { self.limits = limits }
 
-    /// The chain of a header seen before: a comparison of bytes, no decoding and no hash.
-    func chain(forHeader text: ArraySlice<UInt8>) -> VerifiedChain? {
+    /// A header seen before: a comparison of bytes, no decoding and no hash.
+    func header(_ text: ArraySlice<UInt8>) -> KnownHeader? {
         let headers = state.withLock { $0.headers }
         guard let known = headers.first(where: { isSame($0.text, text) }) else { return nil }
-        return isFresh(known.chain) ? known.chain : nil
+        return isFresh(known.chain) ? known : nil
     }
 
     func entry(for key: [UInt8]) -> Entry? {
@@ -56,12 +58,13 @@ final class ChainCache: Sendable {
     }
 
     /// Remembers the header of a payload whose signature was good: only the holder of the chain's key can add one.
-    func remember(header text: ArraySlice<UInt8>, of chain: VerifiedChain) {
-        let known = KnownHeader(text: Array(text), chain: chain)
+    func remember(_ jws: CompactJWS, of chain: VerifiedChain) {
+        let known = KnownHeader(
+            text: Array(jws.header), chain: chain, beginning: HashedBeginning(jws.beginning))
         state.withLock { state in
             state.headers.removeAll { $0.text == known.text }
             state.headers.insert(known, at: 0)
-            if state.headers.count > Self.headerCount { state.headers.removeLast() }
+            if state.headers.count > Self.mostHeaders { state.headers.removeLast() }
         }
     }
 
@@ -81,9 +84,10 @@ final class ChainCache: Sendable {
     }
 
     var count: Int { state.withLock { $0.entries.count } }
+    var headerCount: Int { state.withLock { $0.headers.count } }
 
     /// Apple signs with one leaf at a time and with a handful around a change; comparing more is slower than hashing.
-    private static let headerCount = 8
+    private static let mostHeaders = 8
 
     private func isFresh(_ chain: VerifiedChain) -> Bool {
         ContinuousClock.now - chain.verifiedAt < limits.chainAge

@@ -55,7 +55,9 @@ struct ChainCheck {
         guard leaf.namesAsIssuer(intermediate) else {
             throw fail(.notTrusted, "the leaf was not issued by the intermediate beside it")
         }
-        let candidates = roots.roots.filter { intermediate.namesAsIssuer($0.certificate) }
+        let candidates = roots.roots.filter {
+            intermediate.namesAsIssuer($0.certificate) && $0.certificate.allowsIntermediate
+        }
         guard !candidates.isEmpty else {
             throw fail(.notTrusted, "the chain ends at \(intermediate.issuer), which is not a trusted root")
         }

@@ -5,6 +5,8 @@ struct CompactJWS {
     let header: ArraySlice<UInt8>
     let payload: ArraySlice<UInt8>
     let signature: ArraySlice<UInt8>
+    /// The header and the dot behind it.
+    let beginning: ArraySlice<UInt8>
     /// What was signed: header, dot, payload.
     let signedPart: ArraySlice<UInt8>
 
@@ -17,6 +19,7 @@ struct CompactJWS {
         header = text[..<first]
         payload = text[(first &+ 1)..<second]
         signature = text[(second &+ 1)...]
+        beginning = text[...first]
         signedPart = text[..<second]
         guard !header.isEmpty, !payload.isEmpty, !signature.isEmpty else { return nil }
     }
