@@ -56,7 +56,8 @@ let package = Package(
 
         // Fixtures that start real servers on private ports and folders; shipped with nothing.
         .target(
-            name: "TestSupport", dependencies: ["CLibraries", "Runtime"], path: "Tests/Support", swiftSettings: strict),
+            name: "TestSupport", dependencies: ["CLibraries", "Runtime", "HTTP"], path: "Tests/Support",
+            swiftSettings: strict),
         // A process for the spool's tests to kill; shipped with nothing.
         .executableTarget(
             name: "SpoolProbe", dependencies: ["Gateway", "Runtime"], path: "Tests/SpoolProbe", swiftSettings: strict),

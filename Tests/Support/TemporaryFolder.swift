@@ -14,6 +14,25 @@ package final class TemporaryFolder: Sendable {
     /// The path of something in the folder.
     package func file(_ name: String) -> String { "\(path)/\(name)" }
 
+    /// Writes a file of this content, only for its owner to read, and returns its path.
+    @discardableResult
+    package func write(_ bytes: [UInt8], to name: String) throws -> String {
+        let path = file(name)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw CommandError("open \(path): \(String(cString: strerror(errno)))") }
+        defer { close(descriptor) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { throw CommandError("write \(path): \(String(cString: strerror(errno)))") }
+            rest = rest.dropFirst(count)
+        }
+        return path
+    }
+
+    @discardableResult
+    package func write(_ text: String, to name: String) throws -> String { try write(Array(text.utf8), to: name) }
+
     deinit { Self.remove(path) }
 
     private static func remove(_ path: String) {
