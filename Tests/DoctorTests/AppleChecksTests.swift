@@ -19,16 +19,15 @@ import Time
         private let loops: [EventLoop]
 
         /// `members` gives further members of the settings file; `key` the name of the key file, if not the store's own.
-        init(
-            notify: String?, members: String = "", key: String? = nil, clock: WallClock = .system
-        ) async throws {
-            let folder = try TemporaryFolder("doctor-store")
+        /// `sandbox` is a store that stands in for the sandbox, with the same keys as this one.
+        init(notify: String?, members: String = "", key: String? = nil, sandbox: Store? = nil) async throws {
+            let folder = try sandbox?.folder ?? TemporaryFolder("doctor-store")
             loops = [try EventLoop(name: "store"), try EventLoop(name: "store-http")]
             let identity = try SimulatorIdentity(inFolder: folder.path, now: WallClock.system.now())
             let catalog = try StoreKitFile.parse(try File.bytes(at: "\(Command.packageFolder)/ops/demo.storekit"))
             simulator = Simulator(
                 settings: SimulatorSettings(store: StoreSettings(), catalog: catalog, notificationURL: notify),
-                identity: identity, loop: loops[0], serverLoops: [loops[1]], clock: clock, log: .discarding)
+                identity: identity, loop: loops[0], serverLoops: [loops[1]], log: .discarding)
             try await simulator.start()
             url = "http://127.0.0.1:\(simulator.boundPort)"
             let file = key ?? SimulatorIdentity.keyFile(in: folder.path)
@@ -38,11 +37,22 @@ import Time
                     "privateKeyFile":"\(file)"}
                     """,
                 #","appStore":{"roots":["\#(SimulatorIdentity.rootFile(in: folder.path))"]}"#,
-                #","appStoreAPI":{"productionURL":"\#(url)","sandboxURL":"\#(url)"}"#, members)
+                #","appStoreAPI":{"productionURL":"\#(url)","sandboxURL":"\#(sandbox?.url ?? url)"}"#, members)
             self.folder = folder
         }
 
         private let folder: TemporaryFolder
+
+        /// Sets how the store's Server API behaves.
+        func behave(_ api: String) async throws {
+            let loop = try EventLoop(name: "control")
+            defer { loop.stop() }
+            let client = HTTPClient(loop: loop)
+            let body = Array(#"{"api":{\#(api)}}"#.utf8)
+            let answer = try await client.send(HTTPClientRequest(.put, "\(url)/control/behaviour", body: body))
+            await client.close()
+            guard answer.status == 200 else { throw CommandError(String(decoding: answer.body, as: UTF8.self)) }
+        }
 
         func stop() async {
             await simulator.drain()
@@ -154,6 +164,37 @@ import Time
         #expect(named["key, demo"].status == "wrong")
         #expect(named["key, demo"].detail.hasPrefix("apps.demo.serverAPI.privateKeyFile: the key is neither on P-256"))
         #expect(named["settings"].status == "wrong")
+    }
+
+    @Test("Pitfall 24: an app that was never released is told from a key that is wrong")
+    func anAppThatWasNeverReleasedIsNotCalledWrong() async throws {
+        let sandbox = try await Store(notify: nil)
+        let production = try await Store(notify: nil, members: Self.nobodyElse, sandbox: sandbox)
+        try await production.behave(#""refusesTokens":true"#)
+        let result = try await production.examinee.examine("--no-test")
+        await production.stop()
+        await sandbox.stop()
+        #expect(result["apple, demo sandbox"].status == "fine")
+        #expect(result["apple, demo production"].status == "warning")
+        #expect(
+            result["apple, demo production"].detail
+                == "production does not take the key SIMULATOR1, and the sandbox does: has the app ever been released?")
+    }
+
+    @Test(arguments: [(90_000, "behind"), (-90_000, "ahead of")])
+    func aClockThatDiffersFromApplesIsWrong(_ skew: Int, _ direction: String) async throws {
+        let store = try await Store(notify: nil, members: Self.nobodyElse)
+        try await store.behave(#""clockSkewMilliseconds":\#(skew)"#)
+        let result = try await store.examinee.examine("--no-test", "--environment", "production")
+        await store.stop()
+        #expect(result["clock, apple"].status == "wrong")
+        // Apple's seconds are whole ones.
+        check(
+            (88...90).contains { seconds in
+                result["clock, apple"].detail.hasPrefix("ours is \(seconds)")
+            }, result["clock, apple"].detail)
+        #expect(result["clock, apple"].detail.hasSuffix(" s \(direction) Apple's"))
+        #expect(result["apple, demo production"].status == "fine")
     }
 
     @Test func anAppleThatIsNotThereIsUnreachable() async throws {

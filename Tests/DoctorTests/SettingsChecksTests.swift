@@ -138,10 +138,24 @@ import Time
         let skip = try await examinee.text("--skip", "radis")
         #expect(skip.status == 2)
         #expect(skip.output.contains("there is no check radis; there are: settings; files;"))
+        let strange = try await examinee.text("--environment", "xcode")
+        #expect(strange.status == 2)
+        let app = try await examinee.text("--app", "demi")
+        #expect(app.output.contains("the settings have no app demi; there are: demo"))
+    }
+
+    @Test func settingsThatCannotBeReadAtAllAreOneWrongLine() async throws {
+        let examinee = try Examinee()
+        try examinee.write("{\n  \"apps\": {]\n}", to: "holdfast.json")
+        let result = try await examinee.examine()
+        #expect(result.exitCode == 1)
+        #expect(result["settings"].status == "wrong")
+        #expect(result["settings"].detail.hasPrefix("\(examinee.settings), line 2, column 12, at “]”"))
         let nowhere = try await Command.run(
             try ChildProcess.product("holdfast"), ["doctor", "--settings", "/nowhere/holdfast.json"])
-        #expect(nowhere.status == 2)
-        #expect(nowhere.output.contains("No such file or directory"))
+        #expect(nowhere.status == 1)
+        #expect(
+            nowhere.output.contains("wrong        settings  open /nowhere/holdfast.json: No such file or directory"))
     }
 
     /// A self-signed certificate and its key.

@@ -35,10 +35,19 @@ enum DoctorCommand {
             flags: ["no-test", "no-network", "strict", "json"])
         if let stray = arguments.operands.first { throw UsageError("\(stray) is one word too many") }
         let timeout = try arguments.integer("timeout", in: 1...3600) ?? 10
-        guard let reader = try HoldfastSettings.reader(path: arguments.value("settings")) else {
+        guard let path = arguments.value("settings") ?? HoldfastSettings.environmentPath else {
             throw UsageError("name the settings file with --settings FILE or HOLDFAST_SETTINGS")
         }
-        let path = arguments.value("settings") ?? HoldfastSettings.environmentPath ?? ""
+        let reader: SettingsReader
+        do {
+            guard let read = try HoldfastSettings.reader(path: path) else { return 2 }
+            reader = read
+        } catch let error as UsageError {
+            let unreadable = Unreadable(sentence: error.sentence)
+            return await examine(
+                Examination(checks: [unreadable], timeout: .seconds(timeout)) { _ in nil },
+                asJSON: arguments.has("json"), countingWarnings: false)
+        }
         let patient = try Patient(
             reader: reader, path: path, apps: Set(arguments.values("app")), environments: try environments(arguments))
         for app in arguments.values("app") where !patient.apps.contains(where: { $0.id.rawValue == app }) {
@@ -99,4 +108,12 @@ private struct WaitingLine {
     func clear() {
         if isShown { Log.standardError(Array("\r\u{1B}[K".utf8)) }
     }
+}
+
+/// Settings that say nothing at all.
+private struct Unreadable: Check {
+    let name = "settings"
+    let isRemote = false
+    let sentence: String
+    func examine() async -> Finding { .wrong(sentence, "Mend that first: nothing else can be examined without it.") }
 }

@@ -100,6 +100,7 @@ struct Patient: Sendable {
             return .notChecked(error.code == .refused ? "RabbitMQ refuses the login" : "RabbitMQ does not answer")
         }
         do throws(BrokerError) { return try await body(broker) } catch {
+            if error.code == .blocked { return .notChecked("RabbitMQ takes nothing now") }
             return .wrong("RabbitMQ: \(error)", "Run holdfast doctor again; if it stays, look into RabbitMQ's log.")
         }
     }
