@@ -39,6 +39,17 @@ struct ConsumerMetrics: Sendable {
         ).increment()
     }
 
+    /// By kind and not by member: the log line names those.
+    func warned(_ warnings: NotificationWarnings) {
+        for (kind, count) in warnings.counts {
+            metrics.counter(
+                "holdfast_consumer_unreadable_members_total",
+                "Members of verified payloads that could not be read and count as absent, by the kind of payload.",
+                labels: ["kind": kind.rawValue]
+            ).increment(by: UInt64(count))
+        }
+    }
+
     func retry(_ cause: RetryCause) {
         metrics.counter(
             "holdfast_consumer_retries_total", "Deliveries sent to a retry level, by cause.",

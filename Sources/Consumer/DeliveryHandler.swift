@@ -54,13 +54,14 @@ package struct DeliveryHandler: Sendable {
             "app": .init(message.headers[MessageHeader.app] ?? ""),
             "notification": .init(message.messageID ?? ""),
         ])
-        let outcome = await outcome(of: message)
-        return await settle(message, outcome, log)
+        var warnings = NotificationWarnings()
+        let outcome = await outcome(of: message, &warnings)
+        return await settle(message, outcome, warnings.isEmpty ? log : log.with(["warnings": .init(warnings.text)]))
     }
 
     // MARK: What became of it
 
-    private func outcome(of message: BrokerMessage) async -> Outcome {
+    private func outcome(of message: BrokerMessage, _ warnings: inout NotificationWarnings) async -> Outcome {
         let began = ContinuousClock.now
         guard let name = message.headers[MessageHeader.app] else { return .unknownApp(nil) }
         guard let app = apps[AppID(name)] else { return .unknownApp(name) }
@@ -69,6 +70,8 @@ package struct DeliveryHandler: Sendable {
             notification = try verifier.verify(message.body, for: app.identity, now: clock.now())
             try await revocation?.check(notification)
         } catch { return Outcome(error) }
+        warnings = NotificationWarnings(notification)
+        metrics.warned(warnings)
         guard let observation = notification.observation(app: AppID(name)) else {
             return .noted(type: notification.payload.notificationType)
         }

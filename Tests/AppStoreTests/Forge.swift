@@ -72,6 +72,49 @@ struct Forge {
             ], changes)
     }
 
+    static func appTransaction(_ changes: [String: JSONValue?] = [:]) -> String {
+        json(
+            [
+                "receiptType": .string("Production"), "appAppleId": number(41234), "bundleId": .string("com.example"),
+                "receiptCreationDate": date(now), "appTransactionId": .string("71134"),
+            ], changes)
+    }
+
+    static func realtimeRequest(_ changes: [String: JSONValue?] = [:]) -> String {
+        json(
+            [
+                "originalTransactionId": .string("12345"), "appAppleId": number(41234),
+                "productId": .string("com.example.product"), "userLocale": .string("en-US"),
+                "requestIdentifier": .string("3db5c98d-8acf-4e29-831e-8e1f82f9f6e9"),
+                "environment": .string("Production"), "signedDate": date(now),
+            ], changes)
+    }
+
+    /// Signs as Xcode does: one certificate, which signed itself.
+    static func xcode(_ payload: String, count: Int = 1) throws -> String {
+        let key = try SigningKey()
+        let name = CertificateTemplate.Name(commonName: "StoreKit Testing in Xcode", unit: "Tests")
+        let certificate = try CertificateTemplate(
+            subject: name, issuer: name, notBefore: now - .seconds(60), notAfter: now + .seconds(86_400),
+            subjectPublicKeyInfo: try key.subjectPublicKeyInfo(), extensions: [.basicConstraints(isAuthority: true)]
+        ).signed(by: key)
+        return try SignedJWS.make(
+            header: SignedJWS.header(x5c: Array(repeating: certificate, count: count)), payload: Array(payload.utf8),
+            key: key)
+    }
+
+    /// A notification about an app, whose nested app transaction is changed by `inner`.
+    func appNotification(_ inner: [String: JSONValue?] = [:]) throws -> String {
+        var object = JSONObject()
+        object["environment"] = .string("Production")
+        object["appAppleId"] = Self.number(41234)
+        object["bundleId"] = .string("com.example")
+        object["signedAppTransactionInfo"] = .string(try sign(Self.appTransaction(inner)))
+        return try notification([
+            "data": nil, "subtype": nil, "notificationType": .string("RESCIND_CONSENT"), "appData": .object(object),
+        ])
+    }
+
     /// A SUBSCRIBED notification; `data` and `changes` replace members (nil removes one).
     func notification(
         transaction: String? = nil, renewalInfo: String? = nil, data: [String: JSONValue?] = [:],

@@ -125,8 +125,40 @@ import Time
                 renewalInfo: forge.sign(Forge.renewalInfo(["originalTransactionId": .string("999")]))),
         ]
         for jws in cases { #expect(found(jws)?.code == .disagreement) }
-        // An old non-consumable names no bundle.
-        _ = try verify(try forge.notification(transaction: forge.sign(Forge.transaction(["bundleId": nil]))))
+        for change: [String: JSONValue?] in [
+            ["bundleId": .string("com.other")], ["bundleId": nil], ["receiptType": .string("Sandbox")],
+            ["appAppleId": Forge.number(1)], ["appAppleId": nil],
+        ] {
+            let found = found(try forge.appNotification(change))
+            #expect(found?.code == .disagreement, "\(change)")
+            #expect(found?.part == .appTransaction)
+            #expect(found?.isNested == true)
+        }
+    }
+
+    @Test("Pitfall 13: an old non-consumable that names no bundle is vouched for by what surrounds it")
+    func aTransactionWithoutABundleIsVouchedFor() throws {
+        let old = try forge.sign(Forge.transaction(["bundleId": nil]))
+        _ = try verify(try forge.notification(transaction: old))
+        let single = SignedDataVerifier(try forge.verifier())
+        func found(_ bundle: String?) -> VerificationFailure? {
+            failure {
+                _ = try single.observation(
+                    transaction: Array(old.utf8)[...], app: app, identity: Forge.identity, source: .history,
+                    answerFor: bundle, now: now)
+            }
+        }
+        #expect(found("com.example") == nil)
+        #expect(found("com.other")?.code == .wrongApp)
+        // From a device there is nothing that vouches for it.
+        #expect(found(nil)?.sentence == "no bundle id is named")
+    }
+
+    @Test("Pitfall 1: without the app's Apple id nothing from production passes, and the failure says what to set")
+    func productionNeedsTheAppleID() throws {
+        let found = found(try forge.notification(), as: AppIdentity(bundleID: "com.example", appAppleID: nil))
+        #expect(found?.code == .wrongApp)
+        #expect(found?.sentence == "it is from production, and the app's Apple id is not set (appAppleId)")
     }
 
     @Test func aPartThatDecidesAndCannotBeReadIsNotGuessedAt() throws {
@@ -148,7 +180,8 @@ import Time
     @Test func aDamagedFieldThatDecidesNothingCostsOnlyItself() throws {
         let transaction = try forge.sign(Forge.transaction(["price": .string("free"), "quantity": .null]))
         let notification = try verify(try forge.notification(transaction: transaction))
-        #expect(notification.warnings.map(\.field) == ["price"])
+        #expect(notification.warnings.map(\.warning.field) == ["price"])
+        #expect(notification.warnings.map(\.kind) == [.transaction])
         #expect(notification.observation(app: app)?.transaction?.price == nil)
     }
 
@@ -168,12 +201,14 @@ import Time
         #expect(observation.transaction != nil)
     }
 
-    @Test("Invariant 2: a shape of tomorrow is told from another app's notification")
+    @Test("Invariant 2, pitfall 2: a shape of tomorrow is told from another app's notification")
     func aShapeOfTomorrowHasAVerdictOfItsOwn() throws {
         func shape(_ name: String, _ members: [String: JSONValue]) throws -> String {
             var object = JSONObject()
             for (key, value) in members { object[key] = value }
-            return try forge.notification(["data": nil, name: .object(object)])
+            return try forge.notification([
+                "data": nil, name: .object(object), "notificationType": .string("UNCLAIM_SEATS"), "subtype": nil,
+            ])
         }
         #expect(found(try shape("unclaimInfo", ["unclaimSeatIds": .array([])]))?.code == .unknownShape)
         #expect(found(try shape("tomorrowInfo", [:]))?.code == .unknownShape)
@@ -185,6 +220,58 @@ import Time
         #expect(try verify(shape("unclaimInfo", whole)).observation(app: app) == nil)
         let others = whole.merging(["bundleId": .string("com.other")]) { $1 }
         #expect(found(try shape("tomorrowInfo", others))?.code == .wrongApp)
+    }
+
+    @Test("Pitfall 2: a notification that has only appData is whole") func aNotificationAboutAnAppIsWhole() throws {
+        let notification = try verify(try forge.appNotification())
+        #expect(notification.appTransaction?.payload.appTransactionID == "71134")
+        #expect(notification.observation(app: app) == nil)
+    }
+
+    @Test("Pitfall 2: UNCLAIM_SEATS is read, and nothing of it is lost") func seatsGivenBackAreRead() throws {
+        let seat = "7E3FB20B-4CDB-47CC-936D-99D65F608138"
+        var object = JSONObject()
+        object["bundleId"] = .string("com.example")
+        object["environment"] = .string("Sandbox")
+        object["unclaimSeatIds"] = .array([.string(seat)])
+        object["new"] = .string("kept")
+        let notification = try verify(
+            try forge.notification([
+                "data": nil, "subtype": nil, "notificationType": .string("UNCLAIM_SEATS"),
+                "unclaimInfo": .object(object),
+            ]))
+        guard case .unclaimInfo(let info) = notification.payload.body else {
+            Issue.record("no unclaimInfo")
+            return
+        }
+        #expect(info.unclaimSeatIDs == [seat.lowercased()])
+        #expect(notification.environment == .sandbox)
+        let signed = String(decoding: notification.envelope.bytes, as: UTF8.self)
+        #expect(signed.contains(#""new":"kept""#))
+    }
+
+    @Test("Invariant 2: a purchase that cannot be found is not taken for something without effect")
+    func aPurchaseThatCannotBeFoundIsAFailure() throws {
+        for type in NotificationType.allCases {
+            let change: [String: JSONValue?] = ["notificationType": .string(type.rawValue)]
+            let empty: [String: JSONValue?] = ["signedTransactionInfo": nil, "signedRenewalInfo": nil]
+            let found = found(try forge.notification(data: empty, change))
+            #expect(found?.code == (type.isAboutPurchase ? .payload : nil), "\(type)")
+            let only = try forge.notification(data: ["signedRenewalInfo": nil], change)
+            #expect(try verify(only).observation(app: app) != nil, "\(type)")
+        }
+        var object = JSONObject()
+        object["bundleId"] = .string("com.example")
+        object["environment"] = .string("Sandbox")
+        let moved = try forge.notification(["data": nil, "tomorrowInfo": .object(object)])
+        #expect(self.found(moved)?.code == .unknownShape)
+    }
+
+    @Test func severalObjectsAreWarnedOfAndTheFirstInApplesOrderCounts() throws {
+        let notification = try verify(
+            try forge.notification(["summary": .object(JSONObject()), "tomorrow": .object(JSONObject())]))
+        #expect(notification.warnings.map(\.warning.description) == ["objects are several, where one is expected"])
+        #expect(notification.observation(app: app) != nil)
     }
 
     // MARK: The door

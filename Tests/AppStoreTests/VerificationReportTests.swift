@@ -67,7 +67,8 @@ import Time
     @Test func everyKindIsNamed() throws {
         let app = #"{"receiptType":"Sandbox","bundleId":"com.example","receiptCreationDate":1795448000000}"#
         let realtime = """
-            {"requestIdentifier":"3db5c98d-8acf-4e29-831e-8e1f82f9f6e9","userLocale":"en","environment":"Sandbox"}
+            {"requestIdentifier":"3db5c98d-8acf-4e29-831e-8e1f82f9f6e9","userLocale":"en","environment":"Sandbox",\
+            "originalTransactionId":"1","appAppleId":41234,"productId":"p","signedDate":1795448000000}
             """
         for (payload, kind) in [
             (app, PayloadKind.appTransaction), (realtime, .realtimeRequest), (Forge.renewalInfo(), .renewalInfo),
@@ -97,5 +98,112 @@ import Time
         let payload = Forge.transaction(["productId": .string("a\u{1B}[2J\u{9B}b")])
         let text = try report(try forge.sign(payload)).text
         check(!text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x9B })
+    }
+
+    @Test func allMistakesOfAPartAreReported() throws {
+        let report = try report(
+            try forge.notification(),
+            expecting: .init(bundleID: "com.other", appAppleID: 7, environment: .sandbox))
+        #expect(report.parts[0].problems.map(\.code) == [.wrongApp, .wrongApp, .wrongEnvironment])
+        // What was asked for holds for nested parts too; renewal information names no app.
+        #expect(report.parts[1].problems.map(\.code) == [.wrongApp, .wrongEnvironment])
+        #expect(report.parts[2].problems.map(\.code) == [.wrongEnvironment])
+        let damaged = try self.report(
+            try forge.sign(
+                Forge.transaction(["expiresDate": .string("x"), "isUpgraded": .string("x"), "productId": nil])))
+        #expect(
+            damaged.parts[0].problems.map(\.sentence).sorted() == [
+                "expiresDate is not a number", "isUpgraded is neither true nor false", "productId is missing",
+            ])
+    }
+
+    @Test func allDisagreementsAreReported() throws {
+        let transaction = try forge.sign(
+            Forge.transaction(["bundleId": .string("com.other"), "environment": .string("Sandbox")]))
+        let renewal = try forge.sign(
+            Forge.renewalInfo(["originalTransactionId": .string("9"), "environment": .string("Sandbox")]))
+        let report = try report(try forge.notification(transaction: transaction, renewalInfo: renewal))
+        #expect(report.parts[0].problems.isEmpty)
+        #expect(report.parts[1].problems.map(\.code) == [.disagreement, .disagreement])
+        #expect(report.parts[2].problems.map(\.code) == [.disagreement, .disagreement])
+        let swapped = try self.report(
+            try forge.notification(
+                transaction: try forge.sign(Forge.renewalInfo()), renewalInfo: try forge.sign(Forge.transaction())))
+        #expect(
+            swapped.parts[1].problems.map(\.sentence) == ["expected a transaction, but this is renewal information"])
+        #expect(
+            swapped.parts[2].problems.map(\.sentence) == ["expected renewal information, but this is a transaction"])
+    }
+
+    @Test func everythingThatKeepsANotificationFromBeingAppliedIsReported() throws {
+        let cases = [
+            try forge.notification(["data": nil]), try forge.notification(["signedDate": nil]),
+            try forge.notification(data: ["signedTransactionInfo": nil, "signedRenewalInfo": nil]),
+            try forge.notification(data: ["signedTransactionInfo": Forge.number(7)]),
+            try forge.notification(data: ["status": .string("1")]), try forge.appNotification(["bundleId": nil]),
+            try forge.appNotification(["receiptCreationDate": .string("x")]),
+        ]
+        let verifier = try forge.notifications()
+        for jws in cases {
+            let body = SignedBody.body(signedPayload: jws)
+            let found = failure { _ = try verifier.verify(body, for: Forge.identity, now: Forge.now) }
+            let problems = try report(jws).parts.flatMap(\.problems)
+            check(found.map { problems.contains($0) } == true, "\(String(describing: found)) in \(problems)")
+        }
+    }
+
+    @Test func aReportSaysWhatTheSignedDataIsAbout() throws {
+        #expect(
+            try report(try forge.notification()).effect == .applied(.production, originalTransactionID: "12345"))
+        #expect(try report(try forge.appNotification()).effect == .noted)
+        #expect(
+            try report(try forge.sign(Forge.transaction())).effect
+                == .transaction(.production, originalTransactionID: "12345"))
+        #expect(
+            try report(try forge.sign(Forge.renewalInfo())).effect
+                == .renewalInfo(.production, originalTransactionID: "12345"))
+        #expect(try report(try forge.sign(Forge.appTransaction())).effect == nil)
+        #expect(try report(try forge.notification(), expecting: .init(bundleID: "x")).effect == nil)
+    }
+
+    @Test func membersAreShownWithWhatTheyMean() throws {
+        let payload = Forge.transaction([
+            "price": Forge.number(10990), "offerType": Forge.number(4), "revocationType": .string("TOMORROW"),
+            "new": .array([.bool(true)]), "currency": Forge.number(1), "revocationPercentage": Forge.number(50000),
+        ])
+        let report = try report(try forge.sign(payload))
+        let fields = report.parts[0].fields
+        func field(_ name: String) -> PayloadField? { fields.first { $0.name == name } }
+        #expect(field("price")?.meaning == "10.990")
+        #expect(field("offerType")?.meaning == "winBack")
+        #expect(field("revocationPercentage")?.meaning == "50.000 %")
+        #expect(field("expiresDate")?.meaning == (Forge.now + .seconds(86_400)).rfc3339)
+        #expect(field("revocationType")?.isKnown == false)
+        #expect(field("new")?.value == "[true]")
+        #expect(field("new")?.isKnown == false)
+        #expect(field("currency") == nil)
+        #expect(report.parts[0].warnings.map(\.description) == ["currency is not a text"])
+        #expect(report.isFine)
+        #expect(report.text.contains("not known to this version"))
+        #expect(report.text.contains("warning  currency is not a text"))
+    }
+
+    @Test func dataOfALocalTestIsRecognisedAndSaidToBeSuch() throws {
+        let jws = try Forge.xcode(XcodeSignedTests.transaction)
+        let report = try report(jws)
+        #expect(!report.isFine)
+        #expect(report.parts[0].signer == .localTest)
+        #expect(report.parts[0].problems.map(\.code) == [.chainLength, .wrongEnvironment])
+        #expect(report.text.contains("signed by Xcode or another local test"))
+        #expect(report.text.contains("--xcode"))
+        let local = VerificationReport(ofLocalTest: Array(jws.utf8))
+        #expect(local.isFine)
+        #expect(local.effect == nil)
+        #expect(local.text.contains("It proves nothing"))
+        let other = VerificationReport(ofLocalTest: Array(jws.utf8), expecting: "com.other")
+        #expect(other.parts[0].problems.map(\.code) == [.wrongApp])
+        let real = VerificationReport(ofLocalTest: Array(try forge.notification().utf8))
+        #expect(!real.isFine)
+        #expect(real.effect == nil)
     }
 }

@@ -34,6 +34,22 @@ import Testing
         #expect(try await holdfast(root[0], root[1], "--at", "2020-01-01T00:00:00Z", file).status == 1)
     }
 
+    @Test func dataOfALocalTestIsReadWhenAskedFor() async throws {
+        let jws = Array(try Forge.xcode(XcodeSignedTests.transaction).utf8)
+        let product = try ChildProcess.product("holdfast")
+        let plain = try await Command.run(product, ["verify", "-"], socketInput: jws)
+        #expect(plain.status == 1)
+        #expect(plain.output.contains("signed by Xcode or another local test"))
+        let local = try await Command.run(product, ["verify", "--xcode", "--json", "-"], socketInput: jws)
+        #expect(local.status == 0)
+        let value = try JSONValue.parse(Array(local.output.utf8))
+        #expect(value["parts"]?.array?.first?["signer"]?.string == "localTest")
+        #expect(value["parts"]?.array?.first?["members"]?.array?.isEmpty == false)
+        let mixed = try await Command.run(
+            product, ["verify", "--xcode", "--environment", "sandbox", "-"], socketInput: jws)
+        #expect(mixed.status == 2)
+    }
+
     @Test func mistakesOfUsageAreToldApart() async throws {
         #expect(try await holdfast().status == 2)
         #expect(try await holdfast("/nonexistent/file").status == 2)

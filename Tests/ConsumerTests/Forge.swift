@@ -19,7 +19,8 @@ struct Forge {
     static func notification(
         _ type: String = "SUBSCRIBED", lineage: String, transaction: String? = nil, product: String = "pro.month",
         bundle: String = identity.bundleID, environment: String = "Sandbox", signed: Timestamp = now,
-        purchased: Timestamp = now, token: String? = nil, by authority: CertificateAuthority? = nil
+        purchased: Timestamp = now, token: String? = nil, by authority: CertificateAuthority? = nil,
+        _ more: (inout JSONWriter) -> Void = { _ in }
     ) throws -> [UInt8] {
         let inner = try sign(authority) {
             $0.member("transactionId", transaction ?? lineage)
@@ -33,6 +34,7 @@ struct Forge {
             $0.member("inAppOwnershipType", "PURCHASED")
             $0.member("signedDate", signed.milliseconds)
             $0.member("environment", environment)
+            more(&$0)
         }
         let renewal = try sign(authority) {
             $0.member("originalTransactionId", lineage)
@@ -50,8 +52,11 @@ struct Forge {
     }
 
     /// The body of a TEST notification: no transaction in it.
-    static func testNotification() throws -> [UInt8] {
-        try envelope("TEST", bundle: identity.bundleID, environment: "Sandbox", signed: now) { _ in }
+    static func testNotification() throws -> [UInt8] { try emptyNotification("TEST") }
+
+    /// The body of a notification that has `data` without a transaction.
+    static func emptyNotification(_ type: String) throws -> [UInt8] {
+        try envelope(type, bundle: identity.bundleID, environment: "Sandbox", signed: now) { _ in }
     }
 
     /// Signed by somebody else's authority.

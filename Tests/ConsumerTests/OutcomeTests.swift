@@ -79,6 +79,45 @@ import Time
         #expect(counted(#"holdfast_consumer_noted_total{type="TEST"}"#))
     }
 
+    @Test("Invariant 2: every type that Apple documents has its outcome", arguments: NotificationType.allCases)
+    func everyTypeHasItsOutcome(type: NotificationType) async throws {
+        let (store, publisher) = (ScriptedStore(.changed), RecordingPublisher())
+        let handler = try handler(store, publisher)
+        _ = await handler.handle(.of(try Forge.notification(type.rawValue, lineage: "100")))
+        #expect(store.observations.map(\.notificationType) == [type.rawValue])
+        _ = await handler.handle(.of(try Forge.emptyNotification(type.rawValue)))
+        #expect(store.observations.count == 1)
+        if type.isAboutPurchase {
+            #expect(counted(#"holdfast_consumer_quarantined_total{reason="payload"}"#))
+            #expect(publisher.published.last?.routingKey == "t.quarantine")
+        } else {
+            #expect(counted(#"holdfast_consumer_noted_total{type="\#(type.rawValue)"}"#))
+        }
+    }
+
+    @Test func aTypeOfTomorrowIsNotedWithoutASeriesOfItsOwn() async throws {
+        let handler = try handler(ScriptedStore(.changed), RecordingPublisher())
+        _ = await handler.handle(.of(try Forge.emptyNotification("TOMORROW")))
+        #expect(counted(#"holdfast_consumer_noted_total{type="other"}"#))
+    }
+
+    @Test func aMemberThatCannotBeReadIsInTheLogLineAndCounted() async throws {
+        let lines = Lines()
+        let log = Log(part: "consumer", minimum: .debug, sink: lines.sink)
+        let handler = DeliveryHandler(
+            apps: [AppID("demo"): ConsumerApp(identity: Forge.identity)], verifier: try Forge.verifier(),
+            store: ScriptedStore(.changed), publisher: RecordingPublisher(), names: names, metrics: metrics,
+            clock: WallClock { Forge.now }, log: log)
+        _ = await handler.handle(
+            .of(try Forge.notification(lineage: "100") { $0.member("price", "free") }))
+        let line = try #require(lines.all.first)
+        #expect(line["event"]?.string == "applied")
+        #expect(line["warnings"]?.string == "transaction: price is not a number")
+        #expect(counted(#"holdfast_consumer_unreadable_members_total{kind="transaction"}"#))
+        _ = await handler.handle(.of(try Forge.notification(lineage: "100")))
+        #expect(lines.all.last?["warnings"] == nil)
+    }
+
     @Test func anUnmappedProductIsAppliedAndCounted() async throws {
         let store = ScriptedStore(.changed)
         let map = ProductMap(products: ["basic.month": .init()])

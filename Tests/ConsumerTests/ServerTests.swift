@@ -8,7 +8,8 @@ import Testing
 @testable import Consumer
 
 @Suite("Consumer on real servers", .timeLimit(.minutes(3))) struct ServerTests {
-    @Test func everyNotificationIsAppliedOnceDespiteDuplicates() async throws {
+    @Test("Pitfall 28: a notification that comes again, under the same UUID, changes nothing")
+    func everyNotificationIsAppliedOnceDespiteDuplicates() async throws {
         try await Stage.with { stage in
             let consumer = try stage.consumer()
             try await consumer.start()

@@ -13,38 +13,72 @@ package struct AppIdentity: Sendable, Hashable {
 }
 
 extension AppIdentity {
-    /// Reads Apple's name of an environment. Data of Xcode and of local testing is signed by whoever holds the
-    /// computer, so those environments do not exist for anything that came over a network (invariant 6).
-    func environment(
-        _ named: Raw<PayloadEnvironment>?, part: VerificationFailure.Part
-    ) throws(VerificationFailure) -> StoreEnvironment {
-        guard let named else { throw VerificationFailure(.wrongEnvironment, part, "no environment is named") }
-        guard let environment = StoreEnvironment(named) else {
-            throw VerificationFailure(
-                .wrongEnvironment, part, "the environment is \(quoted(named.raw)), neither Production nor Sandbox")
+    /// All that does not fit in what a payload says of whose it is; what counts most comes first.
+    ///
+    /// Data of Xcode and of local testing is signed by whoever holds the computer, so those environments do not exist
+    /// for anything that came over a network (invariant 6). Apple names the app's number in production only.
+    func mistakes(
+        in origin: PayloadOrigin, of kind: PayloadKind, environments: Set<StoreEnvironment>
+    ) -> [VerificationFailure] {
+        var mistakes: [VerificationFailure] = []
+        func add(_ code: VerificationFailure.Code, _ sentence: String) {
+            mistakes.append(VerificationFailure(code, kind.part, sentence))
         }
-        return environment
+        if kind.namesBundle, origin.bundleID != bundleID {
+            add(
+                .wrongApp,
+                origin.bundleID.map { "it is for \(quoted($0)), not for \(quoted(bundleID))" }
+                    ?? "no bundle id is named")
+        }
+        guard let environment = StoreEnvironment(origin.environment) else {
+            add(
+                .wrongEnvironment,
+                origin.environment.map { "the environment is \(quoted($0.raw)), neither Production nor Sandbox" }
+                    ?? "no environment is named")
+            return mistakes
+        }
+        if kind.namesAppleID, environment == .production {
+            switch (origin.appAppleID, appAppleID) {
+            case (let named?, let expected?) where named == expected: break
+            case (nil, _): add(.wrongApp, "no app Apple id is named")
+            case (_, nil): add(.wrongApp, "it is from production, and the app's Apple id is not set (appAppleId)")
+            case (let named?, let expected?): add(.wrongApp, "it is for the app \(named), not for \(expected)")
+            }
+        }
+        if !environments.contains(environment) {
+            add(.wrongEnvironment, "it is from \(environment.rawValue), which is not allowed here")
+        }
+        return mistakes
     }
 
-    func checkBundle(_ named: String?, part: VerificationFailure.Part) throws(VerificationFailure) {
-        guard let named else { throw VerificationFailure(.wrongApp, part, "no bundle id is named") }
-        guard named == bundleID else {
-            throw VerificationFailure(.wrongApp, part, "it is for \(quoted(named)), not for \(quoted(bundleID))")
+    /// All in which a nested part contradicts an envelope for this app from `environment`.
+    func disagreements(
+        in origin: PayloadOrigin, of kind: PayloadKind, environment: StoreEnvironment
+    ) -> [VerificationFailure] {
+        var found: [VerificationFailure] = []
+        func add(_ what: String, _ its: String, _ envelopes: String) {
+            found.append(
+                VerificationFailure(
+                    .disagreement, kind.part, "its \(what) is \(its), the envelope's is \(envelopes)", isNested: true))
         }
+        if StoreEnvironment(origin.environment) != environment {
+            add("environment", origin.environment.map { quoted($0.raw) } ?? "not named", environment.appleName)
+        }
+        // Old non-consumables lack it; the envelope vouches for them.
+        let mayLackBundle = kind == .transaction && origin.bundleID == nil
+        if kind.namesBundle, !mayLackBundle, origin.bundleID != bundleID {
+            add("bundle id", origin.bundleID.map(quoted) ?? "not named", quoted(bundleID))
+        }
+        if kind.namesAppleID, environment == .production, let appAppleID, origin.appAppleID != appAppleID {
+            add("app Apple id", origin.appAppleID.map(String.init) ?? "not named", String(appAppleID))
+        }
+        return found
     }
+}
 
-    func checkAppleID(
-        _ named: Int64?, in environment: StoreEnvironment, part: VerificationFailure.Part
-    ) throws(VerificationFailure) {
-        guard environment == .production else { return }
-        guard let appAppleID else {
-            throw VerificationFailure(.wrongApp, part, "it is from production, and the app's Apple id is not set")
-        }
-        guard let named else { throw VerificationFailure(.wrongApp, part, "no app Apple id is named") }
-        guard named == appAppleID else {
-            throw VerificationFailure(.wrongApp, part, "it is for the app \(named), not for \(appAppleID)")
-        }
-    }
+extension PayloadKind {
+    var namesBundle: Bool { self == .notification || self == .transaction || self == .appTransaction }
+    var namesAppleID: Bool { self == .notification || self == .appTransaction || self == .realtimeRequest }
 }
 
 /// Foreign text in a sentence: in quotation marks, control characters escaped, of bounded length.

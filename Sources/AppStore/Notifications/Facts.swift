@@ -5,7 +5,7 @@ extension Verified<TransactionPayload> {
     /// What the rules read of it; throws when something is missing that they cannot do without, or is there and
     /// unreadable: an expiry date that is damaged must not count as "never expires".
     package func fact() throws(VerificationFailure) -> TransactionFact {
-        try refuse(damaged: Decisive.transaction)
+        try refuseDamage()
         return TransactionFact(
             transactionID: try required(payload.transactionID, "transactionId"),
             originalTransactionID: try required(payload.originalTransactionID, "originalTransactionId"),
@@ -29,7 +29,7 @@ extension Verified<TransactionPayload> {
 extension Verified<RenewalInfoPayload> {
     /// What the rules read of it, under the same conditions.
     package func fact() throws(VerificationFailure) -> RenewalFact {
-        try refuse(damaged: Decisive.renewalInfo)
+        try refuseDamage()
         return RenewalFact(
             originalTransactionID: try required(payload.originalTransactionID, "originalTransactionId"),
             signedDate: try required(payload.signedDate, "signedDate"), productID: payload.productID,
@@ -43,31 +43,14 @@ extension Verified<RenewalInfoPayload> {
     }
 }
 
-/// The members that decide about access: damaged ones make the whole payload unusable, until somebody has looked.
-enum Decisive {
-    static let notification: Set<String> = [
-        "signedDate", "data", "data.signedTransactionInfo", "data.signedRenewalInfo", "data.status", "data.environment",
-        "data.bundleId", "data.appAppleId",
-    ]
-    static let transaction: Set<String> = [
-        "transactionId", "originalTransactionId", "productId", "signedDate", "purchaseDate", "expiresDate",
-        "revocationDate", "isUpgraded", "environment", "bundleId", "type",
-    ]
-    static let renewalInfo: Set<String> = [
-        "originalTransactionId", "signedDate", "autoRenewStatus", "isInBillingRetryPeriod", "gracePeriodExpiresDate",
-        "environment",
-    ]
-}
-
 extension Verified {
-    func refuse(damaged decisive: Set<String>) throws(VerificationFailure) {
-        if let warning = payload.warnings.first(where: { decisive.contains($0.field) }) {
-            throw VerificationFailure(.payload, Payload.kind.part, warning.description)
-        }
+    /// Throws the first thing that keeps it from being used.
+    func refuseDamage() throws(VerificationFailure) {
+        if let failure = payload.damage.first { throw failure }
     }
 
     fileprivate func required<Value>(_ value: Value?, _ field: String) throws(VerificationFailure) -> Value {
-        guard let value, (value as? String)?.isEmpty != true else {
+        guard let value else {
             throw VerificationFailure(.payload, Payload.kind.part, "\(field) is missing")
         }
         return value

@@ -55,10 +55,11 @@ package struct NotificationVerifier: Sendable {
         environments: Set<StoreEnvironment> = Set(StoreEnvironment.allCases)
     ) throws(VerificationFailure) -> VerifiedNotification {
         let envelope = try verifier.verify(signedPayload, as: NotificationPayload.self, now: now)
-        let environment = try check(envelope.payload, for: identity, environments: environments)
-        try envelope.refuse(damaged: Decisive.notification)
-        guard let signedDate = envelope.payload.signedDate else {
-            throw VerificationFailure(.payload, .notification, "signedDate is missing")
+        let payload = envelope.payload
+        if let mistake = Self.mistakes(in: payload, for: identity, environments: environments).first { throw mistake }
+        try envelope.refuseDamage()
+        guard let environment = StoreEnvironment(payload.origin.environment), let signedDate = payload.signedDate else {
+            throw VerificationFailure(.payload, .notification, "signedDate or the environment is missing")
         }
         var notification = VerifiedNotification(
             envelope: envelope, environment: environment, signedDate: signedDate, identity: identity)
@@ -68,36 +69,37 @@ package struct NotificationVerifier: Sendable {
         case .appData(let data):
             guard let text = data.signedAppTransactionInfo else { break }
             let inner = try nested(text, as: AppTransactionPayload.self, now: now)
-            try agree(inner.payload.receiptType, environment, .appTransaction)
-            try agree(bundle: inner.payload.bundleID, identity, .appTransaction)
+            try agree(inner, notification)
+            do { try inner.refuseDamage() } catch { throw error.nested }
             notification.appTransaction = inner
         case .summary, .externalPurchaseToken, .unclaimInfo, .unknown, .none: break
         }
         return notification
     }
 
-    private func check(
-        _ payload: NotificationPayload, for identity: AppIdentity, environments: Set<StoreEnvironment>
-    ) throws(VerificationFailure) -> StoreEnvironment {
+    /// All that does not fit in an envelope: its shape, and whose it is.
+    static func mistakes(
+        in payload: NotificationPayload, for identity: AppIdentity, environments: Set<StoreEnvironment>
+    ) -> [VerificationFailure] {
         // Whoever cannot find the bundle id in a shape of tomorrow must not call it somebody else's.
-        if payload.origin.bundleID == nil || payload.origin.environment == nil {
-            switch payload.body {
-            case .unclaimInfo, .unknown, .none:
-                throw VerificationFailure(
-                    .unknownShape, .notification,
-                    "a \(quoted(payload.notificationType?.raw ?? "")) of a shape that is not known names no "
-                        + (payload.origin.bundleID == nil ? "bundle id" : "environment"))
-            case .data, .summary, .externalPurchaseToken, .appData: break
-            }
+        if let problem = unknownShape(of: payload) {
+            let type = quoted(payload.notificationType?.raw ?? "")
+            return [
+                VerificationFailure(.unknownShape, .notification, "a \(type) of a shape that is not known \(problem)")
+            ]
         }
-        try identity.checkBundle(payload.origin.bundleID, part: .notification)
-        let environment = try identity.environment(payload.origin.environment, part: .notification)
-        try identity.checkAppleID(payload.origin.appAppleID, in: environment, part: .notification)
-        guard environments.contains(environment) else {
-            throw VerificationFailure(
-                .wrongEnvironment, .notification, "it is from \(environment.rawValue), which is not allowed here")
+        return identity.mistakes(in: payload.origin, of: .notification, environments: environments)
+    }
+
+    private static func unknownShape(of payload: NotificationPayload) -> String? {
+        switch payload.body {
+        case .unclaimInfo, .unknown, .none:
+            if payload.origin.bundleID == nil { return "names no bundle id" }
+            if payload.origin.environment == nil { return "names no environment" }
+            let isAboutPurchase = payload.notificationType?.known?.isAboutPurchase == true
+            return isAboutPurchase ? "has no data about a purchase" : nil
+        case .data, .summary, .externalPurchaseToken, .appData: return nil
         }
-        return environment
     }
 
     private func verify(
@@ -105,24 +107,19 @@ package struct NotificationVerifier: Sendable {
     ) throws(VerificationFailure) {
         if let text = data.signedTransactionInfo {
             let inner = try nested(text, as: TransactionPayload.self, now: now)
-            try agree(inner.payload.environment, notification.environment, .transaction)
-            // Old non-consumables lack it; the envelope vouches for them.
-            if inner.payload.bundleID != nil {
-                try agree(bundle: inner.payload.bundleID, notification.identity, .transaction)
-            }
+            try agree(inner, notification)
             do { notification.transactionFact = try inner.fact() } catch { throw error.nested }
             notification.transaction = inner
         }
         if let text = data.signedRenewalInfo {
             let inner = try nested(text, as: RenewalInfoPayload.self, now: now)
-            try agree(inner.payload.environment, notification.environment, .renewalInfo)
+            try agree(inner, notification)
             let fact: RenewalFact
             do { fact = try inner.fact() } catch { throw error.nested }
-            if let other = notification.transactionFact?.originalTransactionID, other != fact.originalTransactionID {
-                throw VerificationFailure(
-                    .disagreement, .renewalInfo,
-                    "it is about \(quoted(fact.originalTransactionID)), the transaction beside it about \(quoted(other))",
-                    isNested: true)
+            if let other = notification.transactionFact?.originalTransactionID,
+                let failure = Self.disagreement(renewalInfo: fact.originalTransactionID, transaction: other)
+            {
+                throw failure.nested
             }
             notification.renewalFact = fact
             notification.renewalInfo = inner
@@ -135,26 +132,22 @@ package struct NotificationVerifier: Sendable {
         do { return try verifier.verify(Array(text.utf8)[...], as: kind, now: now) } catch { throw error.nested }
     }
 
-    private func agree(
-        _ named: Raw<PayloadEnvironment>?, _ environment: StoreEnvironment, _ part: VerificationFailure.Part
+    private func agree<Payload>(
+        _ inner: Verified<Payload>, _ notification: VerifiedNotification
     ) throws(VerificationFailure) {
-        guard StoreEnvironment(named) == environment else {
-            throw VerificationFailure(
-                .disagreement, part,
-                "its environment is \(quoted(named?.raw ?? "")), the envelope's is \(environment.appleName)",
-                isNested: true)
+        if let failure = notification.identity.disagreements(
+            in: inner.payload.origin, of: Payload.kind, environment: notification.environment
+        ).first {
+            throw failure
         }
     }
 
-    private func agree(
-        bundle: String?, _ identity: AppIdentity, _ part: VerificationFailure.Part
-    ) throws(VerificationFailure) {
-        guard bundle == identity.bundleID else {
-            throw VerificationFailure(
-                .disagreement, part,
-                "its bundle id is \(quoted(bundle ?? "")), the envelope's is \(quoted(identity.bundleID))",
-                isNested: true)
-        }
+    /// Renewal information and the transaction beside it are about one subscription.
+    static func disagreement(renewalInfo: String, transaction: String) -> VerificationFailure? {
+        guard renewalInfo != transaction else { return nil }
+        return VerificationFailure(
+            .disagreement, .renewalInfo,
+            "it is about \(quoted(renewalInfo)), the transaction beside it about \(quoted(transaction))")
     }
 }
 

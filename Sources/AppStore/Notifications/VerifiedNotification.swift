@@ -25,10 +25,12 @@ package struct VerifiedNotification: Sendable {
 
     package var payload: NotificationPayload { envelope.payload }
 
-    /// What could not be used, of all parts.
-    package var warnings: [PayloadWarning] {
-        payload.warnings + (transaction?.payload.warnings ?? []) + (renewalInfo?.payload.warnings ?? [])
-            + (appTransaction?.payload.warnings ?? [])
+    /// What could not be used, part by part.
+    package var warnings: [(kind: PayloadKind, warning: PayloadWarning)] {
+        func of<Payload>(_ verified: Verified<Payload>?) -> [(kind: PayloadKind, warning: PayloadWarning)] {
+            verified?.payload.warnings.map { (Payload.kind, $0) } ?? []
+        }
+        return of(envelope) + of(transaction) + of(renewalInfo) + of(appTransaction)
     }
 
     /// What this says about a lineage of `app`; nil when it is about none (a TEST, a summary, a purchase token…).

@@ -31,6 +31,9 @@ package struct AppTransactionPayload: SignedPayload, Hashable {
         PayloadOrigin(bundleID: bundleID, appAppleID: appAppleID, environment: receiptType)
     }
 
+    package static let decisive: Set = ["receiptType", "bundleId", "appAppleId", "receiptCreationDate"]
+    package var missing: [String] { Self.missing(["receiptCreationDate": receiptCreationDate != nil]) }
+
     package init(json: [UInt8]) throws(PayloadError) {
         (self, warnings) = try FieldReader.read(json)
     }

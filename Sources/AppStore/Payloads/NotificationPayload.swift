@@ -51,6 +51,21 @@ package struct NotificationPayload: SignedPayload, Hashable {
             environment: bodyOrigin.environment ?? ownOrigin.environment)
     }
 
+    package static let decisive: Set = [
+        "signedDate", "data", "data.signedTransactionInfo", "data.signedRenewalInfo", "data.status", "data.environment",
+        "data.bundleId", "data.appAppleId",
+    ]
+    package var missing: [String] {
+        var missing = Self.missing(["signedDate": signedDate != nil])
+        // Noted as if it were a TEST, a purchase would be lost.
+        if notificationType?.known?.isAboutPurchase == true, case .data(let data) = body,
+            data.signedTransactionInfo == nil, data.signedRenewalInfo == nil
+        {
+            missing.append("data.signedTransactionInfo")
+        }
+        return missing
+    }
+
     package init(json: [UInt8]) throws(PayloadError) {
         (self, warnings) = try FieldReader.read(json)
         if bodyCount > 1 {

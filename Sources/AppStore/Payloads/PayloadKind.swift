@@ -14,6 +14,17 @@ package enum PayloadKind: String, Sendable, CaseIterable {
         }
     }
 
+    /// What a payload of this kind is read into.
+    var payloadType: any SignedPayload.Type {
+        switch self {
+        case .notification: NotificationPayload.self
+        case .transaction: TransactionPayload.self
+        case .renewalInfo: RenewalInfoPayload.self
+        case .appTransaction: AppTransactionPayload.self
+        case .realtimeRequest: RealtimeRequestPayload.self
+        }
+    }
+
     /// The kind in a sentence, with its article.
     package var phrase: String {
         switch self {

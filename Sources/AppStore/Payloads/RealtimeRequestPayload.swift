@@ -19,6 +19,15 @@ package struct RealtimeRequestPayload: SignedPayload, Hashable {
     package var dateOfSigning: Timestamp? { signedDate }
     package var origin: PayloadOrigin { PayloadOrigin(appAppleID: appAppleID, environment: environment) }
 
+    package static var decisive: Set<String> { Set(Member.allCases.map(\.rawValue)) }
+    package var missing: [String] {
+        Self.missing([
+            "originalTransactionId": originalTransactionID.isThere, "appAppleId": appAppleID != nil,
+            "productId": productID.isThere, "userLocale": userLocale.isThere,
+            "requestIdentifier": requestIdentifier.isThere, "signedDate": signedDate != nil,
+        ])
+    }
+
     package init(json: [UInt8]) throws(PayloadError) {
         (self, warnings) = try FieldReader.read(json)
     }

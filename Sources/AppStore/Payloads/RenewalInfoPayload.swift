@@ -47,6 +47,14 @@ package struct RenewalInfoPayload: SignedPayload, Hashable {
     package var dateOfSigning: Timestamp? { signedDate }
     package var origin: PayloadOrigin { PayloadOrigin(environment: environment) }
 
+    package static let decisive: Set = [
+        "originalTransactionId", "signedDate", "autoRenewStatus", "isInBillingRetryPeriod", "gracePeriodExpiresDate",
+        "environment",
+    ]
+    package var missing: [String] {
+        Self.missing(["originalTransactionId": originalTransactionID.isThere, "signedDate": signedDate != nil])
+    }
+
     package init(json: [UInt8]) throws(PayloadError) {
         (self, warnings) = try FieldReader.read(json)
     }

@@ -17,6 +17,34 @@ package protocol SignedPayload: Sendable {
     /// Whose it says it is.
     var origin: PayloadOrigin { get }
     var warnings: [PayloadWarning] { get }
+
+    /// The members that decide about access: a damaged one makes the whole payload unusable until somebody has looked,
+    /// because an expiry date that cannot be read must not count as "never expires".
+    static var decisive: Set<String> { get }
+    /// The members that are missing and without which it is of no use.
+    var missing: [String] { get }
+}
+
+extension SignedPayload {
+    /// All that keeps a payload of this kind from being used, although it was properly signed.
+    package var damage: [VerificationFailure] {
+        let damaged = warnings.filter { Self.decisive.contains($0.field) }
+        let names = Set(damaged.map(\.field))
+        return damaged.map { VerificationFailure(.payload, Self.kind.part, $0.description) }
+            + missing.filter { !names.contains($0) }.map {
+                VerificationFailure(.payload, Self.kind.part, "\($0) is missing")
+            }
+    }
+
+    /// The names of those that have no value.
+    static func missing(_ members: KeyValuePairs<String, Bool>) -> [String] {
+        members.filter { !$0.value }.map(\.key)
+    }
+}
+
+extension String? {
+    /// Whether there is a text, and not an empty one.
+    var isThere: Bool { self?.isEmpty == false }
 }
 
 /// Which app and environment a payload names, whatever its kind calls them.

@@ -66,6 +66,17 @@ package struct TransactionPayload: SignedPayload, Hashable {
     /// How many of the seats were refunded.
     package var revokedSeatQuantity: Int32? { revokedSeats ?? multiSeatInfo?.revokedSeatQuantity }
 
+    package static let decisive: Set = [
+        "transactionId", "originalTransactionId", "productId", "signedDate", "purchaseDate", "expiresDate",
+        "revocationDate", "isUpgraded", "environment", "bundleId", "type",
+    ]
+    package var missing: [String] {
+        Self.missing([
+            "transactionId": transactionID.isThere, "originalTransactionId": originalTransactionID.isThere,
+            "productId": productID.isThere, "signedDate": signedDate != nil, "purchaseDate": purchaseDate != nil,
+        ])
+    }
+
     package init(json: [UInt8]) throws(PayloadError) {
         (self, warnings) = try FieldReader.read(json)
     }

@@ -1,16 +1,37 @@
+internal import Entitlements
 internal import JSON
 internal import Time
 
 /// The report as scripts read it.
 extension VerificationReport {
-    /// One object: `fine`, and `parts`, each with its kind, signer, certificates, problems, warnings and payload.
+    /// One object: `fine`, `effect`, and `parts`, each with its kind, signer, certificates, problems, warnings, members
+    /// and payload.
     package var json: String {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("fine", isFine)
+        writer.key("effect")
+        if let effect { effect.write(to: &writer) } else { writer.null() }
         writer.array("parts", parts) { writer, part in part.write(to: &writer) }
         writer.endObject()
         return writer.text
+    }
+}
+
+extension VerificationReport.Effect {
+    fileprivate func write(to writer: inout JSONWriter) {
+        let (name, lineage): (String, (StoreEnvironment, String)?) =
+            switch self {
+            case .applied(let environment, let id): ("applied", (environment, id))
+            case .noted: ("noted", nil)
+            case .transaction(let environment, let id): ("transaction", (environment, id))
+            case .renewalInfo(let environment, let id): ("renewalInfo", (environment, id))
+            }
+        writer.beginObject()
+        writer.member("name", name)
+        writer.member("environment", lineage?.0.rawValue)
+        writer.member("originalTransactionId", lineage?.1)
+        writer.endObject()
     }
 }
 
@@ -19,13 +40,16 @@ extension VerificationReport.Part {
         writer.beginObject()
         writer.member("place", place)
         writer.member("kind", kind?.rawValue)
-        writer.member("trusted", isTrusted)
-        writer.member("apple", isApples)
+        writer.member("signer", signer.rawValue)
+        writer.member("trusted", signer == .apple || signer == .givenRoot)
+        writer.member("apple", signer == .apple)
         writer.array("problems", problems) { writer, failure in
             writer.beginObject()
             writer.member("code", failure.code.rawValue)
+            writer.member("part", failure.part.rawValue)
             writer.member("sentence", failure.sentence)
             writer.member("disposition", failure.disposition.rawValue)
+            writer.member("retryable", failure.isRetryable)
             writer.endObject()
         }
         writer.array("warnings", warnings) { writer, warning in writer.string(warning.description) }
@@ -46,6 +70,14 @@ extension VerificationReport.Part {
                     $0.member("detail", status.description)
                 }
             }
+            writer.endObject()
+        }
+        writer.array("members", fields) { writer, field in
+            writer.beginObject()
+            writer.member("name", field.name)
+            writer.member("value", field.value)
+            writer.member("meaning", field.meaning)
+            writer.member("known", field.isKnown)
             writer.endObject()
         }
         writer.member("payload", payload ?? .null)

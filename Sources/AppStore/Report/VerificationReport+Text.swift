@@ -1,69 +1,102 @@
+internal import Entitlements
 internal import JSON
 internal import Time
 
 /// The report as people read it.
 extension VerificationReport {
     package var text: String {
-        parts.map { $0.lines.joined(separator: "\n") }.joined(separator: "\n\n") + "\n\n"
-            + (isFine
-                ? "Everything is fine.\n"
-                : lacksOnlyRevocation
-                    ? "Nothing is wrong with it, but whether a certificate is revoked nobody could say.\n"
-                    : "This is not fine.\n")
+        var text = parts.map { $0.lines.joined(separator: "\n") }.joined(separator: "\n\n") + "\n\n"
+        if let effect { text += "\(effect.sentence)\n" }
+        return text + "\(verdict)\n"
+    }
+
+    private var verdict: String {
+        guard isFine else {
+            return lacksOnlyRevocation
+                ? "Nothing is wrong with it, but whether a certificate is revoked nobody could say."
+                : "This is not fine."
+        }
+        return parts.allSatisfy { $0.signer == .localTest }
+            ? "This is proper data of a local test. It proves nothing: anybody can make it." : "Everything is fine."
+    }
+}
+
+extension VerificationReport.Effect {
+    fileprivate var sentence: String {
+        switch self {
+        case .applied(let environment, let id):
+            "It is about the lineage \(printable(id)) (\(environment.rawValue)), and would be applied to it."
+        case .noted: "It is about no purchase, and would be noted."
+        case .transaction(let environment, let id):
+            "It is about the lineage \(printable(id)) (\(environment.rawValue))."
+        case .renewalInfo(let environment, let id):
+            "It says how the lineage \(printable(id)) (\(environment.rawValue)) goes on, and counts only beside a transaction."
+        }
     }
 }
 
 extension VerificationReport.Part {
     fileprivate var lines: [String] {
         var lines = [title]
-        for failure in problems { lines.append("  WRONG    \(failure.sentence) (\(failure.code.rawValue))") }
-        for warning in warnings { lines.append("  warning  \(warning)") }
-        lines += certificateLines
-        guard let members = payload?.object?.members else { return lines }
-        var rows: [(name: String, text: String)] = []
-        for member in members {
-            if let inner = member.value.object {
-                rows += inner.members.map { ("\(member.key).\($0.key)", Self.shown($0.value, of: $0.key)) }
-            } else {
-                rows.append((member.key, Self.shown(member.value, of: member.key)))
-            }
+        for failure in problems { lines.append("  WRONG    \(printable(failure.sentence)) (\(failure.code.rawValue))") }
+        for warning in warnings { lines.append("  warning  \(printable(warning.description))") }
+        if signer == .localTest, !problems.isEmpty {
+            lines.append("  hint     a local test signs with one certificate of its own: --xcode reads such data")
         }
-        let width = min(40, rows.map(\.name.count).max() ?? 0)
-        lines.append(problems.contains { $0.disposition == .refuse } ? "  claims (nobody vouches for them)" : "  says")
-        return lines + rows.map { "    \(printable($0.name).padded(to: width))  \($0.text)" }
+        lines += certificateLines
+        let rows = fields.map { (name: printable($0.name), text: $0.shown) }
+        guard !rows.isEmpty else { return lines + payloadLines }
+        let width = min(48, rows.map(\.name.count).max() ?? 0)
+        lines.append(vouching)
+        return lines + rows.map { "    \($0.name.padded(to: width))  \($0.text)" }
+    }
+
+    /// A payload of no known kind, as it stands.
+    private var payloadLines: [String] {
+        guard let payload else { return [] }
+        var writer = JSONWriter()
+        writer.value(payload)
+        return [
+            vouching,
+            "    \(writer.text.utf8.count > 2000 ? "(\(writer.text.utf8.count) bytes)" : printable(writer.text))",
+        ]
+    }
+
+    private var vouching: String {
+        problems.contains { $0.disposition == .refuse } || signer == .localTest || signer == .nobody
+            ? "  claims (nobody vouches for them)" : "  says"
     }
 
     private var title: String {
         let what = kind?.phrase ?? "something of an unknown kind"
         let location = place.map { " in \($0)" } ?? ""
         let signer =
-            isApples
-            ? "signed by Apple" : isTrusted ? "signed under the given root, not Apple's" : "signed by nobody trusted"
+            switch signer {
+            case .apple: "signed by Apple"
+            case .givenRoot: "signed under the given root, not Apple's"
+            case .localTest: "signed by Xcode or another local test, not by Apple"
+            case .nobody: "signed by nobody trusted"
+            }
         return "\(what)\(location), \(signer)"
     }
 
     private var certificateLines: [String] {
         guard !certificates.isEmpty else { return ["  no certificates"] }
+        let isTrusted = signer == .apple || signer == .givenRoot
         return [isTrusted ? "  certificates, up to the trusted root" : "  certificates in the header"]
             + certificates.enumerated().map { index, link in
                 let days = "\(link.notBefore.rfc3339.prefix(10)) to \(link.notAfter.rfc3339.prefix(10))"
                 let status = index < revocation.count ? "\n      revocation: \(printable("\(revocation[index])"))" : ""
-                return "    \(link.subject)\n      valid \(days), SHA-256 \(link.fingerprint)\(status)"
+                return "    \(printable(link.subject))\n      valid \(days), SHA-256 \(link.fingerprint)\(status)"
             }
     }
+}
 
-    private static func shown(_ value: JSONValue, of key: String) -> String {
-        switch value {
-        case .string(let text) where text.utf8.count > 200: return "(\(text.utf8.count) bytes)"
-        case .string(let text): return printable(text)
-        case .number(let number):
-            guard key.hasSuffix("Date"), let milliseconds = number.int64 else { return number.text }
-            return "\(number.text) (\(Timestamp(milliseconds: milliseconds).rfc3339))"
-        default:
-            var writer = JSONWriter()
-            writer.value(value)
-            return printable(writer.text)
-        }
+extension PayloadField {
+    fileprivate var shown: String {
+        let text = value.utf8.count > 200 ? "(\(value.utf8.count) bytes)" : printable(value)
+        guard isKnown else { return "\(text)  (not known to this version)" }
+        return meaning.map { "\(text)  (\(printable($0)))" } ?? text
     }
 }
 

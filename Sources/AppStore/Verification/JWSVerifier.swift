@@ -139,7 +139,10 @@ package final class JWSVerifier: Sendable {
         }
         guard x5c.count == 3 else {
             throw VerificationFailure(
-                .chainLength, part, "the header lists \(x5c.count) certificates, Apple lists three")
+                .chainLength, part,
+                x5c.count == 1
+                    ? "the header lists one certificate, as Xcode's local tests do; Apple lists three"
+                    : "the header lists \(x5c.count) certificates, Apple lists three")
         }
         let check = ChainCheck(roots: roots, part: part)
         let key = SHA256.digest(Array(x5c[0].utf8) + [0] + Array(x5c[1].utf8))

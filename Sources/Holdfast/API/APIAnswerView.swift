@@ -94,7 +94,7 @@ struct APIAnswerView {
             let place = part.place.map { "\($0), " } ?? ""
             let verdict =
                 part.problems.isEmpty
-                ? "\(part.isApples ? "Apple's signature" : "signed under the given root"), verified"
+                ? "\(part.signer == .apple ? "Apple's signature" : "signed under the given root"), verified"
                 : "NOT TO BE TRUSTED: " + part.problems.map(\.sentence).joined(separator: "; ")
             lines.append("\(lead)\(place)\(what), \(verdict)")
             for member in part.payload?.object?.members ?? [] {
