@@ -96,8 +96,10 @@ package struct JSONNumber: Sendable, Hashable {
 
     package init(_ value: Int64) { text = String(value) }
 
-    /// The value when it is integral and fits; 3.0 and 3e2 are integral.
-    package var int64: Int64? { Int64(text) ?? Double(text).flatMap { Int64(exactly: $0) } }
+    /// The value when it is integral and fits; 3.0 and 3e2 are integral, up to where doubles stop being exact.
+    package var int64: Int64? {
+        Int64(text) ?? Double(text).flatMap { $0.magnitude < 0x1p53 ? Int64(exactly: $0) : nil }
+    }
 
     /// The nearest double; nil when it is beyond every finite one.
     package var double: Double? { Double(text).flatMap { $0.isFinite ? $0 : nil } }

@@ -1,5 +1,6 @@
 import AppStore
 import Entitlements
+import JSON
 import TestSupport
 import Testing
 import Time
@@ -109,6 +110,35 @@ import Time
     ])
     func theKindOfEachSampleIsTold(name: String, kind: PayloadKind) throws {
         #expect(PayloadKind(ofJSON: try fixture("Payloads/\(name).json")) == kind)
+    }
+
+    @Test(arguments: [
+        "signedNotification", "signedTransaction", "signedTransactionWithRevocation", "signedRenewalInfo",
+        "appTransaction", "decodedRealtimeRequest", "signedSummaryNotification", "signedConsumptionRequestNotification",
+        "signedExternalPurchaseTokenNotification", "signedExternalPurchaseTokenSandboxNotification",
+        "signedRescindConsentNotification",
+    ])
+    func everyMemberAndValueOfApplesSamplesIsKnown(name: String) throws {
+        let json = try fixture("Payloads/\(name).json")
+        let fields =
+            switch try #require(PayloadKind(ofJSON: json)) {
+            case .notification: try NotificationPayload.fields(of: json)
+            case .transaction: try TransactionPayload.fields(of: json)
+            case .renewalInfo: try RenewalInfoPayload.fields(of: json)
+            case .appTransaction: try AppTransactionPayload.fields(of: json)
+            case .realtimeRequest: try RealtimeRequestPayload.fields(of: json)
+            }
+        let unknown = fields.filter { !$0.isKnown }
+        #expect(unknown.isEmpty)
+        func leaves(_ value: JSONValue) -> Int {
+            switch value {
+            case .object(let object): object.members.reduce(0) { $0 + leaves($1.value) }
+            case .array(let elements): elements.reduce(0) { $0 + leaves($1) }
+            case .null, .bool, .number, .string: 1
+            }
+        }
+        let count = leaves(try JSONValue.parse(json))
+        #expect(fields.count == count)
     }
 
     @Test func eachShapeOfANotificationIsRead() throws {

@@ -249,6 +249,8 @@ import Time
 
     @Test(arguments: [
         "1e999", "-1e999", "9223372036854775808", "1e19", "123456789012345678901234567890", "0.5", "1e-5",
+        // A double would take it for another number.
+        "9007199254740993.0",
     ])
     func aNumberThatFitsNothingCostsItsMember(text: String) throws {
         let json = Array(
