@@ -131,14 +131,13 @@ private final class Instants: Sendable {
         }
     }
 
-    @Test func aPauseEnds() async throws {
+    @Test func aPauseEndsAndNotBeforeItsTime() async throws {
         try await withTwo(RedisServer.shared()) { first, second in
             let lane = Self.lane()
-            await first.pause(lane, for: .milliseconds(50))
-            let found = await second.take(lane, .support)
-            let queue = CallQueue(bucket: second)
-            try await queue.admit(lane, .support, within: .seconds(10))
-            #expect(found != nil)
+            let began = ContinuousClock.now
+            await first.pause(lane, for: .milliseconds(500))
+            try await CallQueue(bucket: second).admit(lane, .support, within: .seconds(30))
+            #expect(.now - began >= .milliseconds(500))
         }
     }
 
