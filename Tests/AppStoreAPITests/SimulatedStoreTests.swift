@@ -83,6 +83,30 @@ enum SimulatedStore {
             let first = try #require(try await history.next())
             #expect(first.page.signedTransactions.count == 1)
             #expect(first.next.isFinished)
+
+            let identity = AppIdentity(bundleID: client.bundleID, appAppleID: 1_234_567_890)
+            let answers = AnswerVerifier(verifier, identity: identity, environment: .production)
+            #expect(try answers.transaction(in: one, now: now).payload.transactionID == id)
+            #expect(try answers.transactions(in: first.page, now: now).first?.get().payload.transactionID == id)
+            let observations = answers.observations(in: status, app: AppID("demo"), now: now)
+            #expect(try observations.first?.get().lineage.originalTransactionID == id)
+            #expect(try observations.first?.get().status?.status == 1)
+            // The same from another app's or environment's side is refused, element by element.
+            let others = [
+                AnswerVerifier(verifier, identity: identity, environment: .sandbox),
+                AnswerVerifier(
+                    verifier, identity: AppIdentity(bundleID: "com.example.other", appAppleID: 1),
+                    environment: .production),
+            ]
+            for other in others {
+                #expect(throws: VerificationFailure.self) { try other.transaction(in: one, now: now) }
+                #expect(throws: VerificationFailure.self) {
+                    try other.transactions(in: first.page, now: now).first?.get()
+                }
+                #expect(throws: VerificationFailure.self) {
+                    try other.observations(in: status, app: AppID("demo"), now: now).first?.get()
+                }
+            }
             let skew = try #require(client.skew)
             #expect(skew < .seconds(5) && skew > .seconds(-5))
         }
