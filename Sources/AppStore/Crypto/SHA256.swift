@@ -62,9 +62,9 @@ final class HashedBeginning: @unchecked Sendable {
 package enum Hexadecimal {
     package static func encode(_ bytes: [UInt8]) -> String {
         unsafe String(unsafeUninitializedCapacity: bytes.count &* 2) { text in
-            for (index, byte) in bytes.enumerated() {
-                unsafe text[index &* 2] = digit(byte >> 4)
-                unsafe text[index &* 2 &+ 1] = digit(byte & 15)
+            for index in bytes.indices {
+                unsafe text[index &* 2] = digit(bytes[index] >> 4)
+                unsafe text[index &* 2 &+ 1] = digit(bytes[index] & 15)
             }
             return bytes.count &* 2
         }
