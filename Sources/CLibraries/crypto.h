@@ -3,8 +3,6 @@
 #include <openssl/asn1.h>
 #include <openssl/bio.h>
 #include <openssl/cms.h>
-#include <openssl/bn.h>
-#include <openssl/core_names.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -153,13 +151,4 @@ static inline BIO *hf_cms_sign(
     if (good) return out;
     BIO_free(out);
     return NULL;
-}
-
-/// Computes multiples of a group's generator, so that it is multiplied faster; 1 if done. OpenSSL 3 deprecates this call
-/// because its own generators have their multiples built in, and has no other for a generator of ours.
-static inline int hf_precompute_multiples(EC_GROUP *group) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    return EC_GROUP_precompute_mult(group, NULL);
-#pragma GCC diagnostic pop
 }

@@ -1,18 +1,15 @@
 internal import CCrypto
-internal import Synchronization
 
 /// A public elliptic-curve key.
 package struct VerifyingKey: Sendable {
     let key: Key
     private let ready: ReadyContext?
-    private let table: TableForOften
 
     package var curve: Curve { key.curve }
 
     init(_ key: Key) {
         self.key = key
         ready = ReadyContext(key)
-        table = TableForOften(key)
     }
 
     /// Reads a DER SubjectPublicKeyInfo; nil unless it is a key on P-256 or P-384 and nothing else.
@@ -39,8 +36,6 @@ package struct VerifyingKey: Sendable {
         guard curve == .p256, signature.count == ECDSASignature.es256Size, digest.count == SHA256.byteCount else {
             return .bad
         }
-        // Only its yes counts. What it does not accept, OpenSSL's whole verification judges.
-        if let table = table.use(), table.accepts(signature, ofDigest: digest) { return .good }
         guard let context = unsafe ready?.copy() else { return .undecidable }
         defer {
             unsafe EVP_PKEY_CTX_free(context)
@@ -49,33 +44,6 @@ package struct VerifyingKey: Sendable {
         }
         let der = ECDSASignature.der(fromRaw: signature[...])
         return unsafe EVP_PKEY_verify(context, der, der.count, digest, digest.count) == 1 ? .good : .bad
-    }
-
-    /// Makes the table of multiples now, as otherwise happens in the background after enough verifications.
-    package func prepare() { table.make() }
-}
-
-/// The table of a key, made in the background when the key has verified so often that a table repays its cost.
-private final class TableForOften: Sendable {
-    /// A table costs what a thousand verifications cost less with it.
-    private static let enough = 1000
-
-    private let key: Key
-    private let uses = Atomic(0)
-    private let table = Mutex<KeyTable?>(nil)
-
-    init(_ key: Key) { self.key = key }
-
-    /// Counts a use, and hands out the table if there is one.
-    func use() -> KeyTable? {
-        if let table = table.withLock({ $0 }) { return table }
-        if uses.wrappingAdd(1, ordering: .relaxed).newValue == Self.enough { Task.detached { self.make() } }
-        return nil
-    }
-
-    func make() {
-        guard let made = KeyTable(key) else { return }
-        table.withLock { $0 = made }
     }
 }
 
