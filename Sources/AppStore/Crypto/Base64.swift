@@ -102,10 +102,22 @@ struct Base64Alphabet: Sendable {
                 var seen: UInt32 = 0
                 var from = 0
                 var to = 0
-                for _ in 0..<whole {
-                    let group =
-                        unsafe places[Int(text[from])] | places[256 &+ Int(text[from &+ 1])]
+                func group(_ from: Int) -> UInt32 {
+                    unsafe places[Int(text[from])] | places[256 &+ Int(text[from &+ 1])]
                         | places[512 &+ Int(text[from &+ 2])] | places[768 &+ Int(text[from &+ 3])]
+                }
+                let raw = UnsafeMutableRawBufferPointer(output)
+                // Eight bytes are stored at once where there is room for them; the next two groups write over the last two.
+                while from &+ 8 <= whole &* 4, to &+ 8 <= size {
+                    let (first, second) = (group(from), group(from &+ 4))
+                    seen |= first | second
+                    let six = UInt64(first) << 40 | UInt64(second) << 16
+                    unsafe raw.storeBytes(of: six.bigEndian, toByteOffset: to, as: UInt64.self)
+                    from = from &+ 8
+                    to = to &+ 6
+                }
+                while from < whole &* 4 {
+                    let group = group(from)
                     seen |= group
                     unsafe output[to] = UInt8(truncatingIfNeeded: group >> 16)
                     unsafe output[to &+ 1] = UInt8(truncatingIfNeeded: group >> 8)
