@@ -1,4 +1,3 @@
-import AppStore
 import Entitlements
 import HTTP
 import JSON
@@ -6,6 +5,8 @@ import Runtime
 import TestSupport
 import Testing
 import Time
+
+@testable import AppStore
 
 /// Tokens, and the two clocks they are dated by.
 @Suite(.timeLimit(.minutes(1))) struct TokenTests {
@@ -96,6 +97,21 @@ import Time
             let gauge = #"clock_skew_seconds{environment="production"} -"#
             check(text.contains(gauge + "599") || text.contains(gauge + "60"))
         }
+    }
+
+    @Test func aSlowAnswerIsNotTakenForAWrongClock() throws {
+        let lines = LogLines()
+        let clock = ServerClock(
+            .system, gauge: Metrics().gauge("skew", ""), log: lines.log)
+        let sent = try #require(Timestamp(rfc3339: "2026-11-30T02:14:00.000Z"))
+        // Written at once, and 20 seconds under way: somewhere in between, ours may be right.
+        clock.observe("Mon, 30 Nov 2026 02:14:00 GMT", sent: sent, received: sent + .seconds(20))
+        #expect(clock.bounds == .seconds(-20) ... .seconds(1))
+        #expect(clock.skew == .milliseconds(-9500))
+        #expect(lines.all.isEmpty)
+        clock.observe("Mon, 30 Nov 2026 02:14:00 GMT", sent: sent + .seconds(9), received: sent + .seconds(10))
+        #expect(clock.bounds == .seconds(-10) ... .seconds(-8))
+        #expect(lines.all.count == 1)
     }
 
     @Test func a401WithARightClockIsNotTriedAgain() async throws {

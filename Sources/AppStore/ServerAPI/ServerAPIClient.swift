@@ -54,6 +54,9 @@ package final class ServerAPIClient: Sendable {
     /// How far the App Store's clock is ahead of ours, to a second or so; nil before the first answer.
     package var skew: Duration? { clock.skew }
 
+    /// Between which it must lie, given how long the last answer took.
+    package var skewBounds: ClosedRange<Duration>? { clock.bounds }
+
     /// Makes the call and reads the answer as `Response`.
     package func call<Response: ServerAPIResponse>(
         _ request: ServerAPIRequest, _ priority: CallPriority, as: Response.Type = Response.self

@@ -6,7 +6,7 @@ package import Time
 /// The server's clock, by the `Date` of its answers: tokens are dated by it, whatever this machine's clock says.
 package final class ServerClock: Sendable {
     private struct State {
-        var skew: Duration?
+        var bounds: ClosedRange<Duration>?
         var isLoud = false
     }
 
@@ -24,8 +24,12 @@ package final class ServerClock: Sendable {
         self.log = log
     }
 
-    /// How far the server's clock is ahead of ours, to a second or so; nil before the first answer.
-    package var skew: Duration? { state.withLock { $0.skew } }
+    /// How far the server's clock is ahead of ours: the middle of what the last answer allows; nil before the first.
+    package var skew: Duration? { bounds.map { ($0.lowerBound + $0.upperBound) / 2 } }
+
+    /// Between which the skew must lie: the header leaves out fractions of a second, and says nothing about when between
+    /// question and answer it was written.
+    package var bounds: ClosedRange<Duration>? { state.withLock { $0.bounds } }
 
     package var now: Timestamp { local.now() + (skew ?? .zero) }
 
@@ -34,14 +38,14 @@ package final class ServerClock: Sendable {
     /// Takes the time from an answer that was asked for at `sent` and came at `received`.
     func observe(_ date: String?, sent: Timestamp, received: Timestamp) {
         guard let date = date.flatMap(HTTPDate.timestamp) else { return }
-        // The header leaves out fractions of a second, and was written about half way.
-        let skew = (date + .milliseconds(500)) - (sent + (received - sent) / 2)
-        let isLarge = skew >= Self.large || skew <= .zero - Self.large
+        let bounds = (date - max(sent, received))...(date + .seconds(1) - min(sent, received))
+        let isLarge = bounds.lowerBound >= Self.large || bounds.upperBound <= .zero - Self.large
         let isNews = state.withLock { state in
-            state.skew = skew
+            state.bounds = bounds
             defer { state.isLoud = isLarge }
             return isLarge && !state.isLoud
         }
+        let skew = (bounds.lowerBound + bounds.upperBound) / 2
         gauge.set(skew / .seconds(1))
         if isNews {
             log.warning(

@@ -9,9 +9,8 @@ struct AppleClockCheck: Check {
     func examine() async -> Finding {
         for access in accesses {
             _ = await access.refusal.answer()
-            guard let skew = access.client.skew else { continue }
-            // Apple leaves out fractions of a second.
-            return ClockSkew(earliest: skew - .seconds(1), latest: skew + .seconds(1))
+            guard let bounds = access.client.skewBounds else { continue }
+            return ClockSkew(earliest: bounds.lowerBound, latest: bounds.upperBound)
                 .finding(comparedWith: "Apple's", warningAt: .seconds(4), wrongAt: .seconds(30))
         }
         guard Machine.clockIsSynchronized else {
