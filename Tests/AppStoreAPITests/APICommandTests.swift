@@ -10,19 +10,13 @@ import Testing
 
     init() throws { folder = try TemporaryFolder("api-command") }
 
-    private func write(_ text: String, to name: String) throws -> String {
-        let path = folder.file(name)
-        try TextFile.write(text, to: path)
-        return path
-    }
-
     /// Runs the command against `server`; Redis is out of reach, so that it counts alone.
     private func holdfast(
         _ arguments: String..., server: ScriptedServer? = nil, key: String? = nil
     ) async throws -> Command.Result {
-        let keyFile = try write(try key ?? SigningKey().pem(), to: "AuthKey.p8")
+        let keyFile = try folder.write(key ?? SigningKey().pem(), to: "AuthKey.p8")
         let url = server?.url ?? "http://127.0.0.1:1"
-        let settings = try write(
+        let settings = try folder.write(
             """
             {"apps":{"demo":{"bundleId":"com.example.demo","appAppleId":1,
               "serverAPI":{"keyId":"K","issuerId":"I","privateKeyFile":"\(keyFile)"}}},
@@ -77,8 +71,8 @@ import Testing
     }
 
     private func run(_ arguments: [String], _ server: ScriptedServer) async throws -> Command.Result {
-        let keyFile = try write(try SigningKey().pem(), to: "AuthKey.p8")
-        let settings = try write(
+        let keyFile = try folder.write(SigningKey().pem(), to: "AuthKey.p8")
+        let settings = try folder.write(
             """
             {"apps":{"demo":{"bundleId":"com.example.demo","appAppleId":1,
               "serverAPI":{"keyId":"K","issuerId":"I","privateKeyFile":"\(keyFile)"}}},
@@ -154,7 +148,7 @@ import Testing
     }
 
     @Test func anAppWithoutAKeyIsFineUntilAppleIsAsked() async throws {
-        let settings = try write(
+        let settings = try folder.write(
             """
             {"apps":{"demo":{"bundleId":"com.example.demo","appAppleId":1}},
              "keys":{"b":{"secret":"0123456789abcdef0123","scopes":["read"]}},"spool":{"folder":"\(folder.path)"}}
@@ -164,7 +158,7 @@ import Testing
         let result = try await Command.run(program, ["api", "transaction", "1", "--settings", settings])
         #expect(result.status == 2)
         #expect(result.output.contains("set apps.demo.serverAPI.keyId, .issuerId and .privateKeyFile"))
-        let half = try write(
+        let half = try folder.write(
             """
             {"apps":{"demo":{"bundleId":"com.example.demo","appAppleId":1,"serverAPI":{"keyId":"K"}}},
              "keys":{"b":{"secret":"0123456789abcdef0123","scopes":["read"]}},"spool":{"folder":"\(folder.path)"}}

@@ -135,14 +135,3 @@ final class Count: Sendable {
         }
     }
 }
-
-enum TextFile {
-    static func write(_ text: String, to path: String) throws {
-        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw SystemError(call: "open \(path)") }
-        defer { close(file) }
-        guard Glibc.write(file, text, text.utf8.count) == text.utf8.count else {
-            throw SystemError(call: "write \(path)")
-        }
-    }
-}

@@ -88,8 +88,7 @@ import Testing
         guard made.status == 0 else { throw CommandError(made.output) }
         for attempt in 0..<5 {
             let port = try ScriptedServer { _ in .silence }.port
-            let path = folder.file("nginx-\(attempt).conf")
-            try TextFile.write(configuration(port, in: folder), to: path)
+            let path = try folder.write(configuration(port, in: folder), to: "nginx-\(attempt).conf")
             let process = try ChildProcess(
                 program, ["-p", folder.path, "-e", folder.file("error.log"), "-c", path],
                 log: folder.file("output-\(attempt)"))

@@ -28,7 +28,7 @@ import Time
         for (name, bytes) in [
             ("text", text), ("signature", signature),
             ("key.pem", Array(PEM.encode(publicKey, label: "PUBLIC KEY").utf8)),
-        ] { try write(bytes, to: folder.file(name)) }
+        ] { try folder.write(bytes, to: name) }
         let result = try await Command.run(
             Self.openssl,
             [
@@ -36,12 +36,6 @@ import Time
                 folder.file("text"),
             ])
         return result.status == 0
-    }
-
-    func write(_ bytes: [UInt8], to path: String) throws {
-        let file = try #require(fopen(path, "w"))
-        defer { fclose(file) }
-        #expect(fwrite(bytes, 1, bytes.count, file) == bytes.count)
     }
 
     struct ApplesVectors {
@@ -312,10 +306,7 @@ import Time
         -> Command.Result
     {
         let folder = try TemporaryFolder()
-        let path = folder.file(file)
-        let out = try #require(fopen(path, "w"))
-        fputs(try key.pem(), out)
-        fclose(out)
+        let path = try folder.write(key.pem(), to: file)
         return try await Command.run(
             try ChildProcess.product("holdfast"),
             ["sign"] + arguments + ["--key", path, "--bundle-id", "com.example", "--issuer-id", "issuer"])
@@ -353,12 +344,7 @@ import Time
     @Test func theKeyMayBeTheSettings() async throws {
         let folder = try TemporaryFolder()
         let key = try SigningKey()
-        func write(_ text: String, _ name: String) throws {
-            let out = try #require(fopen(folder.file(name), "w"))
-            fputs(text, out)
-            fclose(out)
-        }
-        try write(try key.pem(), "key.p8")
+        try folder.write(key.pem(), to: "key.p8")
         func settings(_ serverAPI: String) -> String {
             """
             { "apps": { "myapp": { "bundleId": "com.example", "appAppleId": 1, "products": {}\(serverAPI) } },
@@ -373,11 +359,11 @@ import Time
                 ["sign", "promotional-offer-v2", "--product=p", "--offer=o", "--settings", folder.file("settings")]
                     + arguments)
         }
-        try write(
+        try folder.write(
             settings(
                 """
                 , "serverAPI": { "keyId": "K1", "issuerId": "I1", "privateKeyFile": "\(folder.file("key.p8"))" }
-                """), "settings")
+                """), to: "settings")
         let result = try await sign()
         #expect(result.status == 0, "\(result.output)")
         let line = try #require(result.output.split(separator: "\n").first)
@@ -388,7 +374,7 @@ import Time
         #expect(try await sign("--app=other").output.contains("there is myapp"))
         #expect(try await sign("--key", folder.file("key.p8")).status == 2)
         #expect(try await sign("--key-id=K").status == 2)
-        try write(settings(""), "settings")
+        try folder.write(settings(""), to: "settings")
         let keyless = try await sign()
         #expect(keyless.status == 2)
         #expect(keyless.output.contains("apps.myapp.serverAPI.keyId"))
@@ -398,10 +384,8 @@ import Time
         let folder = try TemporaryFolder()
         let key = try SigningKey()
         for (text, status) in [(OfferTests.subscription, 0), ("{}", 1), ("[", 1)] {
-            let out = try #require(fopen(folder.file("request"), "w"))
-            fputs(text, out)
-            fclose(out)
-            let result = try await holdfast(["advanced-commerce", folder.file("request")], key: key)
+            let request = try folder.write(text, to: "request")
+            let result = try await holdfast(["advanced-commerce", request], key: key)
             #expect(result.status == status, "\(result.output)")
         }
     }

@@ -78,15 +78,10 @@ import Time
         .enabled(if: access(openssl, X_OK) == 0, "needs the openssl command"))
     func opensslAgrees() async throws {
         let folder = try TemporaryFolder()
-        func write(_ name: String, _ bytes: [UInt8]) throws {
-            let file = try #require(fopen(folder.file(name), "w"))
-            defer { fclose(file) }
-            #expect(fwrite(bytes, 1, bytes.count, file) == bytes.count)
-        }
         let fixtures = "\(Command.packageFolder)/Tests/AppStoreTests/Fixtures/Receipts"
         let payload = ReceiptForge.builder().payload
-        try write("payload", payload)
-        try write("ours", try receipt())
+        try folder.write(payload, to: "payload")
+        try folder.write(receipt(), to: "ours")
         let verified = try await Command.run(
             Self.openssl,
             [
@@ -264,11 +259,8 @@ import Time
 
     func holdfast(_ input: [UInt8], _ arguments: String...) async throws -> Command.Result {
         let folder = try TemporaryFolder()
-        let file = try #require(fopen(folder.file("receipt"), "w"))
-        fwrite(input, 1, input.count, file)
-        fclose(file)
-        return try await Command.run(
-            try ChildProcess.product("holdfast"), ["receipt"] + arguments + [folder.file("receipt")])
+        let file = try folder.write(input, to: "receipt")
+        return try await Command.run(try ChildProcess.product("holdfast"), ["receipt"] + arguments + [file])
     }
 
     @Test func aGoodReceiptIsShownWithItsPurchases() async throws {

@@ -61,7 +61,7 @@ actor Line {
                 notificationURL: "http://127.0.0.1:\(ports.gateway)/apple/demo/production", connections: 32),
             identity: identity, loop: loops[0], serverLoops: [loops[1]], log: .discarding)
         client = HTTPClient(settings: HTTPClientSettings(maximumConnectionsPerHost: 32), loop: loops[2])
-        try write(settings)
+        try folder.write(settings, to: "holdfast.json")
     }
 
     private func start() async throws {
@@ -202,12 +202,6 @@ actor Line {
             "consumer": { "operations": { "address": "127.0.0.1:\(ports.consumer)" } }
         }
         """
-    }
-
-    private nonisolated func write(_ text: String) throws {
-        guard let file = fopen(settingsPath, "w") else { throw SystemError(call: "fopen \(settingsPath)") }
-        defer { fclose(file) }
-        fputs(text, file)
     }
 
     /// A port that nobody listens on, below those that Linux gives to outgoing connections and beside those that the

@@ -1,4 +1,3 @@
-import Glibc
 import TestSupport
 import Testing
 
@@ -34,17 +33,10 @@ import Testing
         ])
     func settingsThatCannotBeMeantAreNamed(_ member: String, _ sentence: String) async throws {
         let folder = try TemporaryFolder("settings")
-        let path = folder.file("holdfast.json")
-        try write(#"{"apps":{"demo":{"bundleId":"com.example.demo","appAppleId":1}},\#(member)}"#, to: path)
+        let path = try folder.write(
+            #"{"apps":{"demo":{"bundleId":"com.example.demo","appAppleId":1}},\#(member)}"#, to: "holdfast.json")
         let result = try await Command.run(try ChildProcess.product("holdfast"), ["gateway", "--settings", path])
         #expect(result.status == 2)
         #expect(result.output.contains(sentence))
-    }
-
-    private func write(_ text: String, to path: String) throws {
-        let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        try #require(file >= 0)
-        defer { close(file) }
-        try #require(Glibc.write(file, text, text.utf8.count) == text.utf8.count)
     }
 }

@@ -52,7 +52,7 @@ package final class RabbitMQServer: Sendable {
 
                 """
         }
-        try Self.write(configuration, to: folder.file("more.conf"))
+        try folder.write(configuration, to: "more.conf")
         port = try await Self.start(in: folder)
     }
 
@@ -112,11 +112,5 @@ package final class RabbitMQServer: Sendable {
         let result = try await Command.run("/bin/cat", [folder.file("port")])
         guard let port = Int(result.output.filter(\.isNumber)) else { throw CommandError("no port: \(result.output)") }
         return port
-    }
-
-    private static func write(_ text: String, to path: String) throws {
-        guard let file = fopen(path, "w") else { throw SystemError(call: "fopen \(path)") }
-        fputs(text, file)
-        fclose(file)
     }
 }

@@ -139,16 +139,9 @@ struct RealResponderTests {
     @Test func theCommandAsksAboutEachCertificate() async throws {
         let stage = try Stage(now: now)
         let folder = try TemporaryFolder("verify")
-        func write(_ text: String, _ name: String) throws -> String {
-            let path = folder.file(name)
-            guard let file = fopen(path, "w") else { throw SystemError(call: "fopen") }
-            defer { fclose(file) }
-            fputs(text, file)
-            return path
-        }
-        let root = try write(stage.authority.rootPEM, "root.pem")
-        let jws = try write(
-            try stage.authority.sign(Array(Forge.transaction(["signedDate": Forge.date(now)]).utf8)), "jws")
+        let root = try folder.write(stage.authority.rootPEM, to: "root.pem")
+        let jws = try folder.write(
+            stage.authority.sign(Array(Forge.transaction(["signedDate": Forge.date(now)]).utf8)), to: "jws")
         func verify(_ options: String...) async throws -> Command.Result {
             try await Command.run(
                 try ChildProcess.product("holdfast"), ["verify", "--ocsp", "--root", root] + options + [jws])
