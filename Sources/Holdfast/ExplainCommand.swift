@@ -126,7 +126,11 @@ enum ExplainCommand {
 
     static func text(_ explanation: Explanation, _ question: Question, _ holder: Holder?) -> String {
         var lines: [String] = []
-        if case .transaction(let id) = question.subject { lines.append(whose(id, holder)) }
+        if case .transaction(let id) = question.subject {
+            lines.append(whose(id, holder))
+            // There is nobody to speak of.
+            if holder == nil { return Console.printable(lines[0]) }
+        }
         lines.append(explanation.sentence)
         lines.append("As of \(explanation.instant.rfc3339), by product map version \(explanation.mapVersion).")
         for lineage in explanation.lineages {

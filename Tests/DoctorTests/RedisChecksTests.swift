@@ -96,7 +96,7 @@ import Testing
             try await server.cli("CONFIG", "SET", "requirepass", "x")
             let none = try await examinee(server).examine("--skip", "rabbitmq")
             #expect(none["redis"].detail.hasSuffix("wants a password, and there is none in the settings"))
-            #expect(none["redis role"].detail == "Redis does not let us in")
+            #expect(none["redis role"].detail == "Redis cannot be asked")
         }
     }
 

@@ -107,13 +107,13 @@ struct Patient: Sendable {
 
     /// What `body` finds, if Redis lets us in at all.
     func withRedis(_ body: (RedisClient) async throws(RedisError) -> Finding) async -> Finding {
-        guard case .success(let client) = await redis.answer() else { return .notChecked("Redis does not let us in") }
+        guard case .success(let client) = await redis.answer() else { return .notChecked("Redis cannot be asked") }
         do throws(RedisError) { return try await body(client) } catch { return Self.finding(error, "it") }
     }
 
     /// What `body` makes of Redis' account of itself.
     func withRedisInfo(_ body: (RedisInfo) async throws(RedisError) -> Finding) async -> Finding {
-        guard case .success = await redis.answer() else { return .notChecked("Redis does not let us in") }
+        guard case .success = await redis.answer() else { return .notChecked("Redis cannot be asked") }
         do throws(RedisError) { return try await body(try await redisInfo.answer().get()) } catch {
             return Self.finding(error, "INFO")
         }
