@@ -179,7 +179,11 @@ package final class EntitlementCache: Service {
         let sent = ContinuousClock.now
         let stored = try await reader.read(key)
         // Nothing may mean that nothing was bought, or that the store was emptied a moment ago.
-        if stored.isEmpty, try await !layout.isSameStore() { status.storeWasReplaced() }
+        if stored.isEmpty, try await !layout.isSameStore() {
+            status.storeWasReplaced()
+            // At once, and not when the feed notices: until then an empty read would take the place of what memory has.
+            memory.beginEpoch(lastHeard: status.now.lastHeard ?? sent, storeWasReplaced: true)
+        }
         return CachedCustomer(
             key: key, revision: stored.revision, records: stored.records, readAt: sent, epoch: epoch,
             storedBytes: stored.bytes)

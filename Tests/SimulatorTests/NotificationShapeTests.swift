@@ -10,6 +10,8 @@ import Time
     @Test func consentIsRescindedWithAnAppTransaction() async throws {
         try await Playground.with { playground in
             let (account, bought) = try await playground.purchase("coins")
+            // Two are sent side by side; which came last must not be chance.
+            _ = await playground.deliveries(1)
             _ = try await playground.control(.post, "accounts/\(account)/rescind-consent", "{}")
             _ = await playground.deliveries(2)
             let notification = try playground.lastNotification()
@@ -49,6 +51,8 @@ import Time
     func anyTypeIsSentAboutATransaction(_ type: String) async throws {
         try await Playground.with { playground in
             let (account, bought) = try await playground.purchase()
+            // Two are sent side by side; which came last must not be chance.
+            _ = await playground.deliveries(1)
             let sent = try await playground.control(
                 .post, "accounts/\(account)/notify", #"{"type":"\#(type)","subtype":"SOME_SUBTYPE"}"#)
             #expect(sent.status == 200)
@@ -63,6 +67,8 @@ import Time
     @Test func anObjectOfTomorrowStandsInPlaceOfData() async throws {
         try await Playground.with { playground in
             let (account, _) = try await playground.purchase("coins")
+            // Two are sent side by side; which came last must not be chance.
+            _ = await playground.deliveries(1)
             _ = try await playground.control(
                 .post, "accounts/\(account)/notify", #"{"type":"TOMORROWS_TYPE","object":"tomorrowInfo"}"#)
             _ = await playground.deliveries(2)
@@ -83,6 +89,8 @@ import Time
     @Test func theUsualOnesAreThereToo() async throws {
         try await Playground.with { playground in
             let (account, _) = try await playground.purchase("coins")
+            // Two are sent side by side; which came last must not be chance.
+            _ = await playground.deliveries(1)
             try await playground.simulator.perform(.requestRefund(reason: "LEGAL"), for: account)
             _ = await playground.deliveries(2)
             #expect(try playground.lastNotification()["data"]?["consumptionRequestReason"]?.string == "LEGAL")
