@@ -86,3 +86,14 @@ extension OwnerFact: CodedFact {
         coder.field("hash", &payloadHash)
     }
 }
+
+extension ClaimFact: CodedFact {
+    init() { self.init(customer: "", claimedAt: Timestamp(milliseconds: 0), transactionID: "") }
+
+    mutating func code(with coder: inout some FactCoder) {
+        coder.field("id", &customer)
+        coder.field("at", &claimedAt)
+        coder.field("tx", &transactionID)
+        coder.field("over", &over)
+    }
+}

@@ -8,7 +8,8 @@ import Time
 /// - the transactions kept: the newest `maximumTransactions` by that same key. Keeping the greatest N of a set is
 ///   order-free as long as what they are ranked by never changes; therefore the purchase date is part of the key and is
 ///   not read from whichever version is held;
-/// - renewal, status and owner: the last signed wins.
+/// - renewal, status and owner: the last signed wins;
+/// - claims: the newest of each customer, and of these the newest `maximumClaims`.
 ///
 /// Lost by the bound are the oldest periods, with refunds of them: they decide nothing today, and the ledger has them.
 /// Who the customer is does not depend on a transaction that may be dropped, hence `owner` stands beside them.
@@ -21,6 +22,8 @@ package struct LineageRecord: Sendable, Hashable {
     package internal(set) var renewal: RenewalFact?
     package internal(set) var status: StatusFact?
     package internal(set) var owner: OwnerFact?
+    /// In the order of `claimedAt`, then the customer's bytes; one for each customer.
+    package internal(set) var claims: [ClaimFact] = []
 
     package init(lineage: LineageID) { self.lineage = lineage }
 
@@ -34,7 +37,8 @@ package struct LineageRecord: Sendable, Hashable {
         hasher.combine(encoded())
     }
 
-    /// The customer named by the newest signed transaction that names one (ruling 1); nil while unclaimed.
+    /// The customer named by the newest signed transaction that names one (ruling 1). Who has the lineage is
+    /// `customers(under:)`.
     package var customer: String? { owner?.customer }
 
     /// Takes in one observation; says whether anything changed. One of another lineage changes nothing.
@@ -50,6 +54,7 @@ package struct LineageRecord: Sendable, Hashable {
         }
         news.renewal = observation.renewal
         news.status = observation.status
+        if let claim = observation.claim { news.claims = [claim] }
         return merge(news)
     }
 
@@ -62,6 +67,7 @@ package struct LineageRecord: Sendable, Hashable {
         if renewal.keepLater(other.renewal) { changed = true }
         if status.keepLater(other.status) { changed = true }
         if owner.keepLater(other.owner) { changed = true }
+        for claim in other.claims where keep(claim) { changed = true }
         return changed
     }
 

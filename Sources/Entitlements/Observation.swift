@@ -19,11 +19,13 @@ package struct Observation: Sendable, Hashable {
     package var renewal: RenewalFact?
     /// Apple's `status` of the subscription (1 active, 2 expired, 3 billing retry, 4 grace period, 5 revoked).
     package var status: StatusFact?
+    /// A claim that was accepted; the one fact that Apple did not sign.
+    package var claim: ClaimFact?
 
     package init(
         lineage: LineageID, source: Source, signedDate: Timestamp, notificationType: String? = nil,
         subtype: String? = nil, notificationUUID: String? = nil, transaction: TransactionFact? = nil,
-        renewal: RenewalFact? = nil, status: StatusFact? = nil
+        renewal: RenewalFact? = nil, status: StatusFact? = nil, claim: ClaimFact? = nil
     ) {
         self.lineage = lineage
         self.source = source
@@ -34,6 +36,7 @@ package struct Observation: Sendable, Hashable {
         self.transaction = transaction
         self.renewal = renewal
         self.status = status
+        self.claim = claim
     }
 }
 

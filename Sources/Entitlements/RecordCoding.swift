@@ -22,7 +22,8 @@ extension LineageRecord {
     ///
     /// - 1: the first.
     /// - 2: renewals have the price, currency and discount of what comes next.
-    static let version: Int64 = 2
+    /// - 3: claims.
+    static let version: Int64 = 3
 
     /// The canonical bytes: compact JSON, members in a fixed order, what is absent left out. Equal facts, equal bytes.
     package func encoded() -> [UInt8] { encoded(as: Self.version) }
@@ -45,6 +46,9 @@ extension LineageRecord {
         if let owner {
             json.key("c")
             RecordWriter.write(owner, to: &json)
+        }
+        if !claims.isEmpty {
+            json.array("k", claims) { json, claim in RecordWriter.write(claim, to: &json) }
         }
         json.endObject()
         return json.bytes
@@ -74,11 +78,19 @@ extension LineageRecord {
             case "r": renewal = try RecordReader.read(member.value, named: "r")
             case "s": status = try RecordReader.read(member.value, named: "s")
             case "c": owner = try RecordReader.read(member.value, named: "c")
+            case "k":
+                guard let facts = member.value.array, facts.count <= Self.maximumClaims else {
+                    throw RecordError(code: .malformed, detail: "k")
+                }
+                for fact in facts { claims.append(try RecordReader.read(fact, named: "k")) }
             default: throw RecordError(code: .malformed, detail: member.key)
             }
         }
         for (earlier, later) in zip(transactions, transactions.dropFirst()) where !earlier.isBefore(later) {
             throw RecordError(code: .notCanonical, detail: "order of transactions")
+        }
+        for (earlier, later) in zip(claims, claims.dropFirst()) where !earlier.isBefore(later) {
+            throw RecordError(code: .notCanonical, detail: "order of claims")
         }
         guard encoded(as: version) == bytes else { throw RecordError(code: .notCanonical, detail: "bytes") }
     }

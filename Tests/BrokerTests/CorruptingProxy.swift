@@ -1,60 +1,45 @@
 import Glibc
 import Runtime
 import Synchronization
+import TestSupport
 
 /// Stands between a client and a server on loopback, and spoils what the server says: each connection after a growing
 /// number of bytes, one way or another. Stops spoiling when told.
 final class CorruptingProxy: Sendable {
-    private struct State {
-        var connections = 0
-        var isHonest = false
+    private final class State: Sendable {
+        private let values = Mutex((connections: 0, isHonest: false))
+
+        var connections: Int { values.withLock { $0.connections } }
+        func beHonest() { values.withLock { $0.isHonest = true } }
+
+        func begin() -> (connection: Int, isHonest: Bool) {
+            values.withLock { values in
+                values.connections += 1
+                return (values.connections, values.isHonest)
+            }
+        }
     }
 
-    let port: Int
-    private let listener: Int32
-    private let target: Int
-    private let state = Mutex(State())
+    private let listener: LoopbackListener
+    private let state: State
 
-    var connections: Int { state.withLock { $0.connections } }
-    func beHonest() { state.withLock { $0.isHonest = true } }
+    var port: Int { listener.port }
+    var connections: Int { state.connections }
+    func beHonest() { state.beHonest() }
 
     init(target: Int) throws {
-        self.target = target
-        let listener = try Self.tcpSocket()
-        var address = Self.loopback(0)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, length) == 0 && listen(listener, 16) == 0 && getsockname(listener, $0, &length) == 0
-            }
-        }
-        guard bound else { throw SystemError(call: "bind") }
-        self.listener = listener
-        port = Int(UInt16(bigEndian: address.sin_port))
-        try Thread.start(name: "proxy") { [weak self] in
-            while true {
-                let client = accept(listener, nil, nil)
-                guard client >= 0 else {
-                    close(listener)
-                    return
-                }
-                self?.serve(client)
-            }
-        }
+        let state = State()
+        self.state = state
+        listener = try LoopbackListener { Self.serve($0, target: target, state) }
     }
 
-    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
-
-    private func serve(_ client: Int32) {
-        let (number, isHonest) = state.withLock { state in
-            state.connections += 1
-            return (state.connections, state.isHonest)
-        }
-        guard let server = try? Self.tcpSocket() else {
+    private static func serve(_ client: Int32, target: Int, _ state: State) {
+        let (number, isHonest) = state.begin()
+        guard let server = try? tcpSocket() else {
             close(client)
             return
         }
-        var address = Self.loopback(target)
+        var address = loopback(target)
         let connected = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(server, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
@@ -68,8 +53,8 @@ final class CorruptingProxy: Sendable {
         let pair = Pair(client, server)
         // Over the handshake in small steps, then beyond it.
         let offset = isHonest ? Int.max : number <= 25 ? number * 22 : number * 60
-        _ = try? Thread.start(name: "proxy-up") { Self.copy(client, server, .max, 0, pair) }
-        _ = try? Thread.start(name: "proxy-down") { Self.copy(server, client, offset, number, pair) }
+        _ = try? Thread.start(name: "proxy-up") { copy(client, server, .max, 0, pair) }
+        _ = try? Thread.start(name: "proxy-down") { copy(server, client, offset, number, pair) }
     }
 
     /// Copies until either end is gone; from `offset` on, bytes are spoiled.

@@ -111,7 +111,14 @@ private struct Generator: RandomNumberGenerator {
             chance(50) ? StatusFact(status: Int64.random(in: 0...6, using: &self), signedDate: someDay()) : nil
         return Observation(
             lineage: lineage, source: .notification, signedDate: day(0), transaction: transaction, renewal: renewal,
-            status: status)
+            status: status, claim: chance(30) ? claim() : nil)
+    }
+
+    /// More customers than a record keeps claims of.
+    private mutating func claim() -> ClaimFact {
+        ClaimFact(
+            customer: pick("a", "b", "e\u{301}", "\u{e9}", "\(Int.random(in: 0..<24, using: &self))"),
+            claimedAt: someDay(), transactionID: pick("1", "2"), over: pick(nil, "a", "b"))
     }
 
     private mutating func transaction() -> TransactionFact {

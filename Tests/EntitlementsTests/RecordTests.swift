@@ -67,7 +67,7 @@ import Time
             period("1", from: day(0), to: day(30), token: "a"), renewal: renewal(signed: day(2), on: false), status: 1)
         #expect(
             String(decoding: record.encoded(), as: UTF8.self)
-                == #"{"v":2,"t":[{"id":"1","orig":"1000","prod":"basic.month","signed":1750000000000,"#
+                == #"{"v":3,"t":[{"id":"1","orig":"1000","prod":"basic.month","signed":1750000000000,"#
                 + #""from":1750000000000,"to":1752592000000,"type":"Auto-Renewable Subscription","group":"g","#
                 + #""token":"a","own":"PURCHASED","hash":"1-1750000000000"}],"#
                 + #""r":{"orig":"1000","signed":1750172800000,"auto":0,"hash":"renewal-1750172800000"},"#
@@ -83,7 +83,7 @@ import Time
         let record = try LineageRecord(decoding: Array(first.utf8), lineage: lineage)
         #expect(record.renewal?.priceIncreaseStatus == 0)
         #expect(record.renewal?.renewalPrice == nil)
-        check(String(decoding: record.encoded(), as: UTF8.self) == first.replacing("\"v\":1", with: "\"v\":2"))
+        check(String(decoding: record.encoded(), as: UTF8.self) == first.replacing("\"v\":1", with: "\"v\":3"))
     }
 
     @Test("Invariant 3: what an older version left out comes back in any order")
@@ -101,7 +101,7 @@ import Time
 
     @Test(arguments: [
         ("", RecordError.Code.malformed), ("[]", .malformed), ("{}", .malformed), (#"{"v":"1"}"#, .malformed),
-        (#"{"v":0}"#, .unknownVersion), (#"{"v":3}"#, .unknownVersion), (#"{"v":1,"x":1}"#, .malformed),
+        (#"{"v":0}"#, .unknownVersion), (#"{"v":4}"#, .unknownVersion), (#"{"v":1,"x":1}"#, .malformed),
         (#"{ "v":1}"#, .notCanonical),
         (#"{"v":1,"t":[]}"#, .notCanonical), (#"{"v":1,"t":[1]}"#, .malformed),
         (#"{"v":1,"s":{"status":1}}"#, .malformed), (#"{"v":1,"s":{"signed":1,"status":1}}"#, .malformed),
@@ -110,6 +110,8 @@ import Time
         (#"{"v":1,"s":{"status":"1","signed":1}}"#, .malformed),
         (#"{"v":1,"c":{"id":"\u0061","signed":1,"hash":""}}"#, .notCanonical),
         (#"{"v":1,"r":{"orig":"1","signed":1,"auto":null,"hash":""}}"#, .malformed),
+        (#"{"v":3,"k":[]}"#, .notCanonical), (#"{"v":3,"k":[{"id":"a","at":1}]}"#, .malformed),
+        (#"{"v":3,"k":[{"id":"a","at":2,"tx":"1"},{"id":"b","at":1,"tx":"1"}]}"#, .notCanonical),
     ])
     func bytesThatNobodyWroteAreRefused(text: String, code: RecordError.Code) {
         #expect(throws: RecordError.self) { try LineageRecord(decoding: Array(text.utf8), lineage: lineage) }

@@ -220,7 +220,7 @@ import Testing
         ["\0"], ["+"], ["$5\r\nhel"],
     ])
     func aReplyThatIsNoneBreaksTheConnectionOnly(pieces: [String]) async throws {
-        let server = try ScriptedServer(replies: [pieces])
+        let server = try ScriptedRedis(replies: [pieces])
         let settings: (inout RedisSettings) -> Void = {
             ($0.replyBytes, $0.commandTimeout) = (65536, .milliseconds(500))
         }
@@ -231,7 +231,7 @@ import Testing
     }
 
     @Test func aReplyThatNobodyAskedForBreaksTheConnectionOnly() async throws {
-        let server = try ScriptedServer(replies: [["+OK\r\n+AND\r\n", ":7\r\n", "-ERR\r\n"]])
+        let server = try ScriptedRedis(replies: [["+OK\r\n+AND\r\n", ":7\r\n", "-ERR\r\n"]])
         try await withClient(port: server.port) { client in
             let reply = try await client.send(["GET", "a"])
             #expect(reply == .status("OK"))
@@ -241,7 +241,7 @@ import Testing
     }
 
     @Test func whoWaitsWhenTheServerBreaksOffLearnsWhy() async throws {
-        let server = try ScriptedServer(replies: [["nonsense\r\n"]])
+        let server = try ScriptedRedis(replies: [["nonsense\r\n"]])
         try await withClient(port: server.port) { client in
             do throws(RedisError) {
                 _ = try await client.send(["GET", "a"])
@@ -254,7 +254,7 @@ import Testing
     }
 
     @Test func aReplyInPiecesIsPutTogether() async throws {
-        let server = try ScriptedServer(replies: [["*2\r", "\n$3\r\na", "bc\r\n*", "-1\r\n"]])
+        let server = try ScriptedRedis(replies: [["*2\r", "\n$3\r\na", "bc\r\n*", "-1\r\n"]])
         try await withClient(port: server.port) { client in
             let reply = try await client.send(["GET", "a"])
             #expect(reply == .array([.bulk(Array("abc".utf8)), .null]))

@@ -20,61 +20,67 @@ package final class ScriptedServer: Sendable {
         case silence
     }
 
-    private struct State {
-        var exchanges: [Exchange] = []
-        var connections: [Int32] = []
-    }
+    private let listener: LoopbackListener
+    private let state: State
 
-    package let port: Int
-    private let listener: Int32
-    private let state = Mutex(State())
-
+    package var port: Int { listener.port }
     package var url: String { "http://127.0.0.1:\(port)" }
-    package var exchanges: [Exchange] { state.withLock { $0.exchanges } }
+    package var exchanges: [Exchange] { state.exchanges }
 
     /// Sends `greeting` to each connection before it has asked for anything.
     package init(greeting: String = "", _ script: @escaping @Sendable (Exchange) -> Action) throws {
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard listener >= 0 else { throw SystemError(call: "socket") }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let listener = listener
-        let bound = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, length) == 0 && listen(listener, 64) == 0 && getsockname(listener, $0, &length) == 0
-            }
-        }
-        guard bound else { throw SystemError(call: "bind") }
-        port = Int(UInt16(bigEndian: address.sin_port))
-        try Thread.start(name: "scripted") { [weak self] in
-            var count = 0
-            while true {
-                let connection = accept(listener, nil, nil)
-                guard connection >= 0 else {
-                    // Closed here and not by `deinit`, or this thread could accept from another test's listener that got
-                    // the same number.
-                    close(listener)
-                    return
-                }
-                count += 1
-                self?.state.withLock { $0.connections.append(connection) }
-                let number = count
+        let state = State()
+        self.state = state
+        listener = try LoopbackListener { connection in
+            let number = state.begin(connection)
+            let served: Void? = try? Thread.start(name: "scripted") {
                 Self.write(greeting, to: connection)
-                try? Thread.start(name: "scripted") { [weak self] in
-                    Self.serve(connection, number) { exchange in
-                        self?.state.withLock { $0.exchanges.append(exchange) }
-                        return script(exchange)
-                    }
+                Self.serve(connection, number) { exchange in
+                    state.note(exchange)
+                    return script(exchange)
                 }
+                state.end(connection)
             }
+            if served == nil { state.end(connection) }
         }
     }
 
-    deinit {
-        shutdown(listener, Int32(SHUT_RDWR))
-        for connection in state.withLock({ $0.connections }) { shutdown(connection, Int32(SHUT_RDWR)) }
+    deinit { state.endAll() }
+
+    /// What was asked, and the connections that are open. A connection is closed only where it is also forgotten, so that
+    /// its number cannot be somebody else's meanwhile.
+    private final class State: Sendable {
+        private struct Values {
+            var exchanges: [Exchange] = []
+            var connections: Set<Int32> = []
+            var count = 0
+        }
+
+        private let values = Mutex(Values())
+
+        var exchanges: [Exchange] { values.withLock { $0.exchanges } }
+        func note(_ exchange: Exchange) { values.withLock { $0.exchanges.append(exchange) } }
+
+        func begin(_ connection: Int32) -> Int {
+            values.withLock { values in
+                values.connections.insert(connection)
+                values.count += 1
+                return values.count
+            }
+        }
+
+        func end(_ connection: Int32) {
+            values.withLock { values in
+                values.connections.remove(connection)
+                close(connection)
+            }
+        }
+
+        func endAll() {
+            values.withLock { values in
+                for connection in values.connections { shutdown(connection, Int32(SHUT_RDWR)) }
+            }
+        }
     }
 
     private static func serve(_ connection: Int32, _ number: Int, _ script: (Exchange) -> Action) {
