@@ -16,14 +16,16 @@ final class CachedCustomer: Sendable {
     let cost: Int
     private let view = Mutex<View?>(nil)
 
-    /// What the records mean between two instants, and the part of the answer that says so.
+    /// What the records mean between two instants by one product map, and the part of the answer that says so.
     struct View: Sendable {
         let from: Timestamp
+        /// Of the map.
+        let generation: UInt64
         let evaluation: CustomerEvaluation
         let fragment: [UInt8]
 
-        func holds(at instant: Timestamp) -> Bool {
-            from <= instant && evaluation.nextChangeAt.map { instant < $0 } ?? true
+        func holds(at instant: Timestamp, by map: ProductMapInForce) -> Bool {
+            generation == map.generation && from <= instant && evaluation.nextChangeAt.map { instant < $0 } ?? true
         }
     }
 
@@ -62,11 +64,12 @@ final class CachedCustomer: Sendable {
     }
 
     /// Evaluates at `instant` (invariant 9). An evaluation holds from its instant until its next change, so the last one
-    /// made for about now is used again as long as it does.
-    func view(at instant: Timestamp, rules: AppRules, isAboutNow: Bool) -> View {
-        if let held = view.withLock({ $0 }), held.holds(at: instant) { return held }
-        let evaluation = CustomerEvaluation(of: records, at: instant, map: rules.products, policy: rules.policy)
-        let made = View(from: instant, evaluation: evaluation, fragment: Answer.fragment(evaluation))
+    /// made for about now is used again as long as it does and no other product map counts.
+    func view(at instant: Timestamp, map: ProductMapInForce, policy: EvaluationPolicy, isAboutNow: Bool) -> View {
+        if let held = view.withLock({ $0 }), held.holds(at: instant, by: map) { return held }
+        let evaluation = CustomerEvaluation(of: records, at: instant, map: map.map, policy: policy)
+        let made = View(
+            from: instant, generation: map.generation, evaluation: evaluation, fragment: Answer.fragment(evaluation))
         // Somebody who asks about next year must not make everybody else evaluate anew.
         if isAboutNow { view.withLock { $0 = made } }
         return made
@@ -75,6 +78,7 @@ final class CachedCustomer: Sendable {
 
 /// What an app decides: what its products give, and how gaps are bridged.
 package struct AppRules: Sendable {
+    /// The settings' product map, which counts as long as none was published (`ProductMaps`).
     package var products: ProductMap
     package var policy: EvaluationPolicy
 

@@ -17,7 +17,13 @@ struct CustomerReader: Sendable {
     let redis: any RedisCommands
 
     func read(_ key: CustomerKey) async throws(StoreError) -> StoredCustomer {
-        let stored = StorageLayout.key(key.path)
+        try await read(key: StorageLayout.key(key.path), app: key.app, environment: key.environment)
+    }
+
+    /// Reads the holder whose hash is at the key `stored`.
+    func read(
+        key stored: String, app: AppID, environment: StoreEnvironment
+    ) async throws(StoreError) -> StoredCustomer {
         let reply: RedisReply
         do { reply = try await redis.send(["HGETALL", .text(stored)]) } catch {
             if error.isWrongType { throw .unreadable(key: stored, reason: error.message, isNewer: false) }
@@ -28,7 +34,7 @@ struct CustomerReader: Sendable {
         for pair in stride(from: 0, to: fields.count - 1, by: 2) {
             guard let field = fields[pair].string, let value = fields[pair + 1].bytes else { continue }
             if field == "rev" { customer.revision = UInt64(String(decoding: value, as: UTF8.self)) ?? 0 }
-            guard let lineage = StorageLayout.lineageID(field: field, app: key.app, environment: key.environment)
+            guard let lineage = StorageLayout.lineageID(field: field, app: app, environment: environment)
             else { continue }
             customer.records.append(
                 try StoredLineage.decode(value, lineage: lineage, key: "\(stored) \(field)").record)

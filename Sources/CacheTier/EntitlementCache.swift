@@ -10,6 +10,7 @@ package final class EntitlementCache: Service {
     package let name = "entitlement-cache"
     private let settings: CacheSettings
     private let rules: [AppID: AppRules]
+    private let maps: (any ProductMapSource)?
     private let clock: WallClock
     private let redis: RedisClient
     private let feedConnection: RedisClient
@@ -29,12 +30,14 @@ package final class EntitlementCache: Service {
     }
 
     /// Makes its own two connections to Redis: one to read customers, and one on which the feed waits for changes.
+    /// Where `maps` knows an app, its map counts and not that of the rules.
     package init(
-        settings: CacheSettings, redis: RedisSettings, rules: [AppID: AppRules], loop: EventLoop, metrics: Metrics,
-        log: Log, clock: WallClock = .system
+        settings: CacheSettings, redis: RedisSettings, rules: [AppID: AppRules],
+        maps: (any ProductMapSource)? = nil, loop: EventLoop, metrics: Metrics, log: Log, clock: WallClock = .system
     ) {
         self.settings = settings
         self.rules = rules
+        self.maps = maps
         self.clock = clock
         self.log = log.part("cache")
         self.metrics = CacheMetrics(metrics)
@@ -77,9 +80,9 @@ package final class EntitlementCache: Service {
         _ entitlement: String?, of key: CustomerKey, at instant: Timestamp
     ) async throws(ReadFailure) -> (Explanation, Answer) {
         let (entry, source) = try await entry(for: key)
-        let rules = rules[key.app] ?? AppRules()
+        let rules = rulesInForce(for: key.app)
         let explanation = Explanation(
-            of: entry.customer.records, entitlement: entitlement, at: instant, map: rules.products,
+            of: entry.customer.records, entitlement: entitlement, at: instant, map: rules.map.map,
             policy: rules.policy)
         return (explanation, answer(entry, from: source, at: instant))
     }
@@ -95,6 +98,12 @@ package final class EntitlementCache: Service {
             metrics.fallbacks.increment()
             return (entry, .memory)
         }
+    }
+
+    /// By which map and policy an app's answers are made at this moment.
+    private func rulesInForce(for app: AppID) -> (map: ProductMapInForce, policy: EvaluationPolicy) {
+        let rules = rules[app] ?? AppRules()
+        return (maps?.current(of: app) ?? ProductMapInForce(map: rules.products, generation: 0), rules.policy)
     }
 
     /// Tells how Apple's API does for an app; fine until told otherwise.
@@ -135,8 +144,9 @@ package final class EntitlementCache: Service {
                 ? .fine : health[Store(app: customer.key.app, environment: customer.key.environment)] ?? .fine
         }
         let grade = ServiceGrade.worse(store, apple.grade)
+        let rules = rulesInForce(for: customer.key.app)
         let view = customer.view(
-            at: instant, rules: rules[customer.key.app] ?? AppRules(),
+            at: instant, map: rules.map, policy: rules.policy,
             isAboutNow: abs(instant.milliseconds &- wallNow.milliseconds) < 2000)
         return Answer(
             key: customer.key, revision: customer.revision, level: grade.level, reason: grade.reason, source: source,

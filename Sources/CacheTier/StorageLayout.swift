@@ -8,6 +8,9 @@ internal import Entitlements
 /// | `hf:{p00}:layout` | string | version, partition count and identity of this store (`LayoutGuard`) |
 /// | `hf:{pNN}:<app>:<p or s>:holder:<holder>` | hash | `rev`, and `l:<otid>` for each lineage: `<revision>:<record>` |
 /// | `hf:{pNN}:<app>:<p or s>:lineage:<otid>` | hash | the lineage's locator: `holder`, `copy:<holder>`…, `n` |
+/// | `hf:{pNN}:<app>:maps` | hash | product maps: `current`, and for each version `m:<n>` (facts), `d:<n>` (document) and `r:<n>` (its recomputation) |
+/// | `hf:{pNN}:<app>:maps:lease` | string | who recomputes now, in the partition of the maps |
+/// | `hf:{pNN}:<app>:unmapped` | hash | `<p or s>:<product>`: count, first and last time that a product no map knows was seen |
 /// | `hf:{pNN}:changes` | stream | one entry a changed holder: `k` (its key after the partition) and `r` (its `rev`) |
 ///
 /// A *holder* is a customer, or `unclaimed:<otid>` for a lineage that is nobody's yet. Everything one script touches is
@@ -24,6 +27,29 @@ enum StorageLayout {
 
     static func locator(of lineage: LineageID) -> String {
         key("\(scope(lineage.app, lineage.environment)):lineage:\(escaped(lineage.originalTransactionID))")
+    }
+
+    static func productMaps(of app: AppID) -> String { key("\(escaped(app.rawValue)):maps") }
+
+    /// In the partition of the maps, so that one script can see to both.
+    static func recomputeLease(of app: AppID) -> String { "\(productMaps(of: app)):lease" }
+
+    static func unmappedProducts(of app: AppID) -> String { key("\(escaped(app.rawValue)):unmapped") }
+
+    /// Matches the keys of all holders of an app, in both environments.
+    static func holderPattern(of app: AppID) -> String { "hf:{p??}:\(escaped(app.rawValue)):?:holder:*" }
+
+    /// The environment and holder that a key matching `holderPattern` is of; nil for another one.
+    static func holder(ofKey key: String, app: AppID) -> (StoreEnvironment, Holder)? {
+        for environment in StoreEnvironment.allCases {
+            let prefix = "\(scope(app, environment)):holder:"
+            guard let brace = key.firstIndex(of: "}") else { return nil }
+            let path = key[brace...].dropFirst(2)
+            if path.hasPrefix(prefix), let holder = Holder(id: String(path.dropFirst(prefix.count))) {
+                return (environment, holder)
+            }
+        }
+        return nil
     }
 
     static func field(of lineage: LineageID) -> String { "l:\(escaped(lineage.originalTransactionID))" }

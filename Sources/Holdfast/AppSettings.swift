@@ -1,4 +1,5 @@
 import AppStore
+import CacheTier
 import Entitlements
 import Runtime
 
@@ -6,7 +7,8 @@ import Runtime
 /// - `apps.<id>.bundleId` (string, required) and `apps.<id>.appAppleId` (integer, required): Apple's names for the app.
 /// - `apps.<id>.holdBound` (duration): how long a payer is served after the paid period while Apple is silent.
 /// - `apps.<id>.serverAPI.*`: the key for the App Store Server API (`ServerAPIKey.read`); without one nothing asks Apple.
-/// - `apps.<id>.products.<productId>.*`: the product map; it keeps the ids of products no longer sold.
+/// - `apps.<id>.products.<productId>.*`: the first product map, which counts until one is published (`holdfast products`);
+///   it keeps the ids of products no longer sold.
 struct AppSettings: Sendable {
     let id: AppID
     let identity: AppIdentity
@@ -39,25 +41,7 @@ struct AppSettings: Sendable {
             holdBound: settings.duration(
                 "holdBound", default: .seconds(86_400), in: .zero ... .seconds(7 * 86_400),
                 "How long a payer keeps access after the paid period while there is no word from Apple."))
-        var products: [String: ProductMap.Product] = [:]
-        for name in settings.names(in: "products") {
-            products[name] = settings.within("products", name) { Self.product(&$0) }
-        }
-        map = ProductMap(
-            version: settings.string("productMapVersion", default: "1", "Says in answers which product map gave them."),
-            products: products)
-    }
-
-    private static func product(_ settings: inout SettingsReader) -> ProductMap.Product {
-        let level = settings.optionalInteger(
-            "level", in: 1...1000, "Level of service in the group, 1 the highest, as in App Store Connect.")
-        let duration = settings.optionalDuration(
-            "duration", in: .seconds(1) ... .seconds(3660 * 86_400),
-            "How long a non-renewing subscription lasts from its purchase.")
-        return ProductMap.Product(
-            entitlements: Set(settings.strings("entitlements", "What the product gives.")),
-            group: settings.optionalString("group", "Subscription group; levels compare within one."),
-            level: level.map(Int.init), duration: duration)
+        map = ProductMap(version: "settings", products: ProductMap.Product.readAll(&settings))
     }
 
     /// An id stands in URLs, Redis keys and metrics, so it is kept plain.

@@ -42,7 +42,10 @@ enum ExplainCommand {
         let redis = RedisClient(name: "explain", settings: settings.redis, loop: loop, log: log)
         await redis.start()
         let result: Result<(Explanation, Holder?), any Error>
-        do { result = .success(try await explain(question, app, LineageStore(redis: redis))) } catch {
+        do {
+            let map = try await ProductMapStore(redis: redis).published(of: app.id)?.map ?? app.map
+            result = .success(try await explain(question, app, map, LineageStore(redis: redis)))
+        } catch {
             result = .failure(error)
         }
         await redis.close()
@@ -103,7 +106,7 @@ enum ExplainCommand {
     }
 
     private static func explain(
-        _ question: Question, _ app: AppSettings, _ store: LineageStore
+        _ question: Question, _ app: AppSettings, _ map: ProductMap, _ store: LineageStore
     ) async throws -> (Explanation, Holder?) {
         let records: [LineageRecord]
         var holder: Holder?
@@ -118,7 +121,7 @@ enum ExplainCommand {
             holder = found?.holder
         }
         let explanation = Explanation(
-            of: records, entitlement: question.entitlement, at: question.instant, map: app.map, policy: app.policy)
+            of: records, entitlement: question.entitlement, at: question.instant, map: map, policy: app.policy)
         return (explanation, holder)
     }
 

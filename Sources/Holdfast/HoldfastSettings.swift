@@ -23,6 +23,7 @@ struct HoldfastSettings: Sendable {
     let redis: RedisSettings
     let store: StoreSettings
     let cache: CacheSettings
+    let products: ProductMapSettings
     var gateway: GatewaySettings
     let consumer: ConsumerSettings
     var consumerOperations: HTTPServerSettings
@@ -45,6 +46,7 @@ struct HoldfastSettings: Sendable {
         redis = RedisSettings(&reader)
         store = StoreSettings(&reader)
         cache = CacheSettings(&reader)
+        products = ProductMapSettings(&reader, besides: gateway.spool.folder)
         drainDeadline = reader.duration(
             "process.drainDeadline", default: .seconds(25), in: .seconds(1) ... .seconds(600),
             "How long a process that was told to stop finishes what is in hand.")

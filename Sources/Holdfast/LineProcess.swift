@@ -18,19 +18,28 @@ struct LineProcess {
     init(_ roles: [Role], settings: HoldfastSettings, log: Log) throws {
         let metrics = Metrics()
         let verifier = NotificationVerifier(settings.appStore.verifier())
-        services = try roles.flatMap { role in
-            switch role {
-            case .gateway: try Self.gateway(settings, verifier, metrics, log)
-            case .consumer: try Self.consumer(settings, verifier, metrics, log)
+        var products = settings.products
+        // Who only applies can do nothing without Redis anyway.
+        if !roles.contains(.gateway) { products.folder = nil }
+        let maps = ProductMaps(
+            Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.map) }), settings: products,
+            redis: settings.redis, loop: try EventLoop(name: "product-maps"), metrics: metrics, log: log)
+        services =
+            try [maps]
+            + roles.flatMap { role in
+                switch role {
+                case .gateway: try Self.gateway(settings, maps, verifier, metrics, log)
+                case .consumer: try Self.consumer(settings, maps, verifier, metrics, log)
+                }
             }
-        }
     }
 
     private static func gateway(
-        _ settings: HoldfastSettings, _ verifier: NotificationVerifier, _ metrics: Metrics, _ log: Log
+        _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ metrics: Metrics,
+        _ log: Log
     ) throws -> [any Service] {
         let cache = EntitlementCache(
-            settings: settings.cache, redis: settings.redis, rules: settings.rules,
+            settings: settings.cache, redis: settings.redis, rules: settings.rules, maps: maps,
             loop: try EventLoop(name: "cache"), metrics: metrics, log: log)
         let gateway = try Gateway(
             settings: settings.gateway, broker: settings.broker, apps: settings.apps.map(\.id), judge: verifier.judge,
@@ -39,7 +48,8 @@ struct LineProcess {
     }
 
     private static func consumer(
-        _ settings: HoldfastSettings, _ verifier: NotificationVerifier, _ metrics: Metrics, _ log: Log
+        _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ metrics: Metrics,
+        _ log: Log
     ) throws -> [any Service] {
         let redis = RedisClient(
             name: "store", settings: settings.redis, loop: try EventLoop(name: "store"), metrics: metrics, log: log)
@@ -51,7 +61,12 @@ struct LineProcess {
                 settings: settings.appStore.revocation, loop: try EventLoop(name: "ocsp"), metrics: metrics, log: log)
         let handler = DeliveryHandler(
             apps: Dictionary(
-                uniqueKeysWithValues: settings.apps.map { ($0.id, ConsumerApp(identity: $0.identity, map: $0.map)) }),
+                uniqueKeysWithValues: settings.apps.map { app in
+                    (
+                        app.id,
+                        ConsumerApp(identity: app.identity) { maps.current(of: app.id)?.map ?? app.map }
+                    )
+                }),
             verifier: verifier, revocation: revocation,
             store: LineageStore(redis: redis, settings: settings.store, metrics: metrics), publisher: publisher,
             names: settings.broker.names, settings: settings.consumer, metrics: metrics, log: log)

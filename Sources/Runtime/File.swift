@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Whole small files: settings, keys, certificates.
+/// Whole small files: settings, keys, certificates, product maps.
 package enum File {
     /// The bytes of the file at `path`; throws EFBIG when there are more than `limit`.
     package static func bytes(at path: String, limit: Int = 16 << 20) throws(SystemError) -> [UInt8] {
@@ -32,5 +32,55 @@ package enum File {
     /// The text of the file at `path`; what is not UTF-8 becomes U+FFFD.
     package static func text(at path: String, limit: Int = 16 << 20) throws(SystemError) -> String {
         String(decoding: try bytes(at: path, limit: limit), as: UTF8.self)
+    }
+
+    /// Puts `bytes` at `path` whole or not at all, on the disk when it returns: written beside, synced, renamed.
+    package static func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
+        let draft = "\(path).\(getpid())-\(String(UInt32.random(in: .min ... .max), radix: 16)).tmp"
+        do throws(SystemError) {
+            try write(bytes, toNew: draft)
+            guard unsafe rename(draft, path) == 0 else { throw SystemError(call: "rename to \(path)") }
+        } catch {
+            _ = unsafe unlink(draft)
+            throw error
+        }
+        try synchronizeFolder(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
+    }
+
+    private static func write(_ bytes: [UInt8], toNew path: String) throws(SystemError) {
+        let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw SystemError(call: "open \(path)") }
+        defer { close(file) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(file, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { throw SystemError(call: "write \(path)") }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(file) == 0 else { throw SystemError(call: "fsync \(path)") }
+    }
+
+    /// Makes created, renamed and removed files survive a power cut.
+    private static func synchronizeFolder(_ path: String) throws(SystemError) {
+        let folder = unsafe open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { throw SystemError(call: "open \(path)") }
+        defer { close(folder) }
+        guard fsync(folder) == 0 else { throw SystemError(call: "fsync \(path)") }
+    }
+
+    /// Makes the folder at `path`, for its owner alone, and those above it, where they are missing.
+    package static func makeFolder(_ path: String) throws(SystemError) {
+        if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
+            throw SystemError(call: "mkdir \(path)")
+        }
+        try makeFolder(String(path[..<slash]))
+        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw SystemError(call: "mkdir \(path)") }
+    }
+
+    /// Gives the file at `path` another name, which is taken from whoever has it.
+    package static func move(_ path: String, to other: String) throws(SystemError) {
+        guard unsafe rename(path, other) == 0 else { throw SystemError(call: "rename \(path)") }
     }
 }

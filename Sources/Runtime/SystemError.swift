@@ -15,5 +15,7 @@ package struct SystemError: Error, Sendable, CustomStringConvertible {
         self.code = code
     }
 
+    package var isNoSuchFile: Bool { code == ENOENT }
+
     package var description: String { "\(call): \(unsafe String(cString: strerror(code)))" }
 }

@@ -1,0 +1,143 @@
+package import Entitlements
+package import Redis
+
+/// Walks over every holder of an app, of both environments, a batch at a time, while the line runs.
+///
+/// Redis' SCAN gives every key that is there from beginning to end at least once, and holds up nobody. It may give a key
+/// twice while its table is resized, and then soon after the first time: by the order in which it walks, only the keys of
+/// the place where it is. So the last names are remembered and left out when they come again.
+package struct HolderScan: Sendable {
+    package static let beginning = "0"
+
+    package struct Found: Sendable {
+        package let environment: StoreEnvironment
+        package let holder: Holder
+        package let records: [LineageRecord]
+    }
+
+    package struct Batch: Sendable {
+        package var found: [Found] = []
+        /// Holders whose records this version cannot read.
+        package var unreadable = 0
+        package var cursor = HolderScan.beginning
+        package var isLast: Bool { cursor == HolderScan.beginning }
+        /// The server process that gave the cursor; empty when we may not ask.
+        package var server = ""
+    }
+
+    private let redis: any RedisCommands
+    private let app: AppID
+    private let keysAtOnce: Int
+    private var recent: [String] = []
+    private var recentNames: Set<String> = []
+    private var oldest = 0
+
+    private static let remembered = 50_000
+
+    package init(redis: any RedisCommands, app: AppID, keysAtOnce: Int = 500) {
+        self.redis = redis
+        self.app = app
+        self.keysAtOnce = keysAtOnce
+    }
+
+    /// The holders behind `cursor`.
+    package mutating func batch(after cursor: String) async throws(StoreError) -> Batch {
+        let reply: RedisReply
+        do throws(RedisError) {
+            reply = try await redis.send([
+                "SCAN", .text(cursor), "MATCH", .text(StorageLayout.holderPattern(of: app)), "COUNT",
+                RedisArgument(keysAtOnce), "TYPE", "hash",
+            ])
+        } catch { throw .redis(error) }
+        guard let parts = reply.array, parts.count == 2, let next = parts[0].string, UInt64(next) != nil,
+            let keys = parts[1].array
+        else { throw .redis(RedisError(.unexpectedReply, "SCAN")) }
+        var batch = Batch(cursor: next)
+        // Asked afterwards: a server that took the other's place in between is noticed.
+        batch.server = try await server()
+        var rest = keys.compactMap(\.string).filter { remember($0) }[...]
+        while !rest.isEmpty {
+            let some = rest.prefix(64)
+            rest = rest.dropFirst(64)
+            for found in try await read(Array(some)) {
+                switch found {
+                case .success(let found): batch.found.append(found)
+                case .failure: batch.unreadable += 1
+                }
+            }
+        }
+        return batch
+    }
+
+    /// How much of the walk lies before `cursor`: SCAN counts with the bits of the cursor in reverse.
+    package static func fraction(at cursor: String) -> Double {
+        guard var rest = UInt64(cursor) else { return 0 }
+        var reversed: UInt64 = 0
+        for _ in 0..<64 {
+            reversed = reversed << 1 | rest & 1
+            rest >>= 1
+        }
+        return Double(reversed) / Double(UInt64.max)
+    }
+
+    private mutating func remember(_ key: String) -> Bool {
+        guard recentNames.insert(key).inserted else { return false }
+        if recent.count < Self.remembered {
+            recent.append(key)
+        } else {
+            recentNames.remove(recent[oldest])
+            recent[oldest] = key
+            oldest = (oldest + 1) % Self.remembered
+        }
+        return true
+    }
+
+    private struct Unreadable: Error {}
+
+    /// Reads holders in one round trip; those that are gone by now are left out.
+    private func read(_ keys: [String]) async throws(StoreError) -> [Result<Found, Unreadable>] {
+        let (redis, app) = (redis, app)
+        let results = await withTaskGroup(of: Result<Result<Found, Unreadable>?, StoreError>.self) { group in
+            for key in keys {
+                group.addTask {
+                    do throws(StoreError) { return .success(try await Self.read(key, app, redis)) } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        var found: [Result<Found, Unreadable>] = []
+        for result in results {
+            if let one = try result.get() { found.append(one) }
+        }
+        return found
+    }
+
+    private static func read(
+        _ key: String, _ app: AppID, _ redis: any RedisCommands
+    ) async throws(StoreError) -> Result<Found, Unreadable>? {
+        guard let (environment, holder) = StorageLayout.holder(ofKey: key, app: app) else { return nil }
+        do throws(StoreError) {
+            let stored = try await CustomerReader(redis: redis).read(key: key, app: app, environment: environment)
+            // Only its revision is left of a holder whose lineages went elsewhere.
+            if stored.records.isEmpty { return nil }
+            return .success(Found(environment: environment, holder: holder, records: stored.records))
+        } catch {
+            if case .unreadable = error { return .failure(Unreadable()) }
+            throw error
+        }
+    }
+
+    /// Changes with every start of Redis, as does the order in which it walks.
+    private func server() async throws(StoreError) -> String {
+        do throws(RedisError) {
+            let info = try await redis.send(["INFO", "server"]).string ?? ""
+            let line = info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }
+            return line.map { String($0.dropFirst("run_id:".count)) } ?? ""
+        } catch {
+            if error.code == .refused, !error.isRetryable { return "" }
+            throw .redis(error)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+internal import Redis
+
+/// The scripts that change the product maps. All keys of one app's maps are in one partition.
+enum ProductMapScripts {
+    /// Publishes a version, if the current one is the one that the publisher has seen; answers 1 or 0, and the current
+    /// number. Its recomputation is noted in the same step, so that one which is interrupted is never forgotten.
+    ///
+    /// KEYS: maps. ARGV: number seen, next number, digest, facts, document, recomputation; for the first version also the
+    /// facts and the document of the settings' map, which becomes number 0.
+    static let publish = RedisScript(
+        """
+        local current = string.match(redis.call('HGET', KEYS[1], 'current') or '0', '^%d+')
+        if current ~= ARGV[1] then return {0, current} end
+        if redis.call('HEXISTS', KEYS[1], 'd:' .. ARGV[2]) == 1 then return {0, ARGV[2]} end
+        if ARGV[7] and redis.call('HEXISTS', KEYS[1], 'd:0') == 0 then
+            redis.call('HSET', KEYS[1], 'm:0', ARGV[7], 'd:0', ARGV[8])
+        end
+        redis.call('HSET', KEYS[1], 'm:' .. ARGV[2], ARGV[4], 'd:' .. ARGV[2], ARGV[5], 'r:' .. ARGV[2], ARGV[6],
+            'current', ARGV[2] .. ' ' .. ARGV[3])
+        return {1, ARGV[2]}
+        """)
+
+    /// Takes or keeps the lease; answers 0 while somebody else has it. KEYS: lease. ARGV: who, milliseconds.
+    static let lease = RedisScript(
+        """
+        local holder = redis.call('GET', KEYS[1])
+        if holder and holder ~= ARGV[1] then return 0 end
+        redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+        return 1
+        """)
+
+    /// Writes how far a recomputation is and keeps the lease; answers 0 to whoever has lost it.
+    /// KEYS: maps, lease. ARGV: who, milliseconds, field, value.
+    static let save = RedisScript(
+        """
+        if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+        redis.call('PEXPIRE', KEYS[2], ARGV[2])
+        redis.call('HSET', KEYS[1], ARGV[3], ARGV[4])
+        return 1
+        """)
+
+    /// KEYS: lease. ARGV: who.
+    static let release = RedisScript(
+        """
+        if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+        return redis.call('DEL', KEYS[1])
+        """)
+
+    /// Counts a product that no map knows; beyond the bound of names only their number is kept.
+    /// KEYS: unmapped products. ARGV: field, now, count, bound.
+    static let noteUnmapped = RedisScript(
+        """
+        local found = redis.call('HGET', KEYS[1], ARGV[1])
+        if not found and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[4]) then
+            return redis.call('HINCRBY', KEYS[1], 'more', 1)
+        end
+        local count, first, last = string.match(found or '', '^(%d+) (%d+) (%d+)$')
+        count = string.format('%.0f', (tonumber(count) or 0) + tonumber(ARGV[3]))
+        if not last or tonumber(last) < tonumber(ARGV[2]) then last = ARGV[2] end
+        redis.call('HSET', KEYS[1], ARGV[1], count .. ' ' .. (first or ARGV[2]) .. ' ' .. last)
+        return 1
+        """)
+}
