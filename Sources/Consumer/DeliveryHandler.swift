@@ -11,10 +11,7 @@ import Time
 /// message in (invariant 6). Revocation is asked for here and not at intake, whose answer to Apple must not wait for a
 /// responder.
 package struct DeliveryHandler: Sendable {
-    let apps: [AppID: ConsumerApp]
-    let verifier: NotificationVerifier
-    /// Nil when nobody is asked whether certificates are revoked.
-    let revocation: RevocationChecker?
+    let decoder: MessageDecoder
     let store: any ObservationStore
     let publisher: any MessagePublisher
     let names: BrokerNames
@@ -28,9 +25,7 @@ package struct DeliveryHandler: Sendable {
         store: any ObservationStore, publisher: any MessagePublisher, names: BrokerNames,
         settings: ConsumerSettings = ConsumerSettings(), metrics: Metrics, clock: WallClock = .system, log: Log
     ) {
-        self.apps = apps
-        self.verifier = verifier
-        self.revocation = revocation
+        decoder = MessageDecoder(apps: apps, verifier: verifier, revocation: revocation)
         self.store = store
         self.publisher = publisher
         self.names = names
@@ -63,22 +58,19 @@ package struct DeliveryHandler: Sendable {
 
     private func outcome(of message: BrokerMessage, _ warnings: inout NotificationWarnings) async -> Outcome {
         let began = ContinuousClock.now
-        guard let name = message.headers[MessageHeader.app] else { return .unknownApp(nil) }
-        guard let app = apps[AppID(name)] else { return .unknownApp(name) }
-        let notification: VerifiedNotification
-        do {
-            notification = try verifier.verify(message.body, for: app.identity, now: clock.now())
-            try await revocation?.check(notification)
-        } catch { return Outcome(error) }
-        warnings = NotificationWarnings(notification)
+        let decoded: DecodedMessage
+        do { decoded = try await decoder.decode(message, now: clock.now()) } catch { return Outcome(error) }
+        warnings = NotificationWarnings(decoded.notification)
         metrics.warned(warnings)
-        guard let observation = notification.observation(app: AppID(name)) else {
-            return .noted(type: notification.payload.notificationType)
+        guard let observation = decoded.observation else {
+            return .noted(type: decoded.notification.payload.notificationType)
         }
         do {
             let change = try await store.apply(observation)
             metrics.applied(in: .now - began, sinceIntake: delay(of: message))
-            if let product = observation.transaction?.productID, app.map[product] == nil { metrics.unmapped(name) }
+            if let product = observation.transaction?.productID, decoder.apps[decoded.app]?.map[product] == nil {
+                metrics.unmapped(decoded.app.rawValue)
+            }
             return change.changed ? .applied(change, observation) : .unchanged(observation)
         } catch { return Outcome(error) }
     }

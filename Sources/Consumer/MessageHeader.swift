@@ -12,4 +12,6 @@ package enum MessageHeader {
     package static let reason = "reason"
     package static let reasonDetail = "reason-detail"
     package static let quarantinedAt = "quarantined-at"
+    /// When it was put back to work from quarantine: it counts as received then.
+    package static let returnedAt = "returned-at"
 }

@@ -45,14 +45,13 @@ enum Outcome: Sendable {
         }
     }
 
-    /// The stage "verify".
-    init(_ failure: VerificationFailure) {
-        switch failure.disposition {
-        case .retryLater:
+    /// The stages "address" and "verify".
+    init(_ refusal: MessageRefusal) {
+        if case .verification(let failure) = refusal, failure.disposition == .retryLater {
             self = .retry(
                 failure.code == .revocationUnknown ? .revocation : .verification, detail: failure.description)
-        case .refuse, .quarantine:
-            self = .quarantine(QuarantineReason(code: failure.code.rawValue, sentence: failure.description))
+        } else {
+            self = .quarantine(QuarantineReason(code: refusal.code, sentence: refusal.sentence))
         }
     }
 
@@ -66,13 +65,6 @@ enum Outcome: Sendable {
             // Until somebody has mended the record, no try succeeds.
             self = .quarantine(QuarantineReason(code: "unreadableRecord", sentence: error.description))
         }
-    }
-
-    static func unknownApp(_ name: String?) -> Outcome {
-        .quarantine(
-            QuarantineReason(
-                code: "unknownApp",
-                sentence: name.map { "The settings name no app \($0)." } ?? "The message names no app."))
     }
 }
 

@@ -32,13 +32,18 @@ package struct QuarantineQueue: Sendable {
     private let settings: BrokerSettings
     private let publisher: any MessagePublisher
     private let metrics: Metrics
+    private let clock: WallClock
     private let log: Log
 
     /// The publisher must be started; `list` does not need it to be.
-    package init(settings: BrokerSettings, publisher: any MessagePublisher, metrics: Metrics, log: Log) {
+    package init(
+        settings: BrokerSettings, publisher: any MessagePublisher, metrics: Metrics, clock: WallClock = .system,
+        log: Log
+    ) {
         self.settings = settings
         self.publisher = publisher
         self.metrics = metrics
+        self.clock = clock
         self.log = log.part("quarantine")
     }
 
@@ -53,15 +58,17 @@ package struct QuarantineQueue: Sendable {
     }
 
     package struct Report: Sendable, Hashable {
-        /// Put back to `apply`.
+        /// Put back to work.
         package var returned = 0
         /// Left in quarantine.
         package var kept = 0
     }
 
-    /// Puts the selected messages back to `apply`, those that are in quarantine when it is called.
+    /// Puts the selected messages back to work, those that are in quarantine when it is called.
     ///
-    /// Every message goes round once: to `apply`, or to the end of quarantine. It is published and confirmed first and
+    /// They come by way of the exchange `intake`, so that the ledger has them with the date at which they counted: what the
+    /// gateway put into quarantine is not in it yet, and a replay judges a message by the date it was received.
+    /// Every message goes round once: to `intake`, or to the end of quarantine. It is published and confirmed first and
     /// acknowledged then, so that being killed in the middle can duplicate a message and never lose one.
     package func retry(
         where isSelected: @escaping @Sendable (QuarantinedMessage) -> Bool = { _ in true }
@@ -69,7 +76,7 @@ package struct QuarantineQueue: Sendable {
         let count = try await count()
         guard count > 0 else { return Report() }
         let round = QuarantineRound(count: count) {
-            [publisher, names = settings.names, log] message throws(BrokerError) in
+            [publisher, names = settings.names, clock, log] message throws(BrokerError) in
             let selected = isSelected(QuarantinedMessage(message))
             var message = message
             if selected {
@@ -77,9 +84,11 @@ package struct QuarantineQueue: Sendable {
                     MessageHeader.reason, MessageHeader.reasonDetail, MessageHeader.quarantinedAt,
                     MessageHeader.attempt,
                 ] { message.headers[header] = nil }
+                message.headers[MessageHeader.returnedAt] = clock.now().rfc3339
             }
             try await publisher.publish(
-                message, to: "", routingKey: selected ? names.apply : names.quarantine, mandatory: true)
+                message, to: selected ? names.intake : "", routingKey: selected ? "" : names.quarantine, mandatory: true
+            )
             if selected {
                 log.info(
                     "put back to work", ["correlation": .init(message.headers[MessageHeader.correlation] ?? "")])
