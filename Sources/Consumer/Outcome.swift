@@ -11,7 +11,7 @@ import Entitlements
 /// | verify | a certificate is revoked (`appStore.revocation` soft or hard) | quarantine `revoked` |
 /// | verify | nobody can say whether a certificate is revoked (hard; soft lets pass) | retry |
 /// | verify | forged, malformed, another app's, signed too far ahead, of unknown shape, undecidable | quarantine with the code |
-/// | verify | about a purchase (`NotificationType.isAboutPurchase`), without one in it | quarantine `payload` or `unknownShape` |
+/// | verify | about a purchase (`NotificationTable`), without one in it | quarantine `payload` or `unknownShape` |
 /// | decode | no state in it (TEST, summaries, tokens, consent, seats given back, unknown types) | noted |
 /// | apply | Redis unreachable, slow or refusing; a store of another layout | retry, and intake rests |
 /// | apply | too many conflicts; a record that a newer version wrote | retry |

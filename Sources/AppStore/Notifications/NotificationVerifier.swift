@@ -96,8 +96,7 @@ package struct NotificationVerifier: Sendable {
         case .unclaimInfo, .unknown, .none:
             if payload.origin.bundleID == nil { return "names no bundle id" }
             if payload.origin.environment == nil { return "names no environment" }
-            let isAboutPurchase = payload.notificationType?.known?.isAboutPurchase == true
-            return isAboutPurchase ? "has no data about a purchase" : nil
+            return NotificationTable.row(of: payload).isAboutPurchase ? "has no data about a purchase" : nil
         case .data, .summary, .externalPurchaseToken, .appData: return nil
         }
     }

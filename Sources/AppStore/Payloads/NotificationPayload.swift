@@ -57,8 +57,7 @@ package struct NotificationPayload: SignedPayload, Hashable {
     ]
     package var missing: [String] {
         var missing = Self.missing(["signedDate": signedDate != nil])
-        // Noted as if it were a TEST, a purchase would be lost.
-        if notificationType?.known?.isAboutPurchase == true, case .data(let data) = body,
+        if case .data(let data) = body, NotificationTable.row(of: self).isAboutPurchase,
             data.signedTransactionInfo == nil, data.signedRenewalInfo == nil
         {
             missing.append("data.signedTransactionInfo")

@@ -26,20 +26,6 @@ package enum NotificationType: String, Vocabulary {
     case migrate = "MIGRATE"
     case priceChange = "PRICE_CHANGE"
     case unclaimSeats = "UNCLAIM_SEATS"
-
-    /// Whether it is always about a purchase. Without a transaction or renewal information in it, something is wrong;
-    /// the others may come without, and then change no record.
-    package var isAboutPurchase: Bool {
-        switch self {
-        case .subscribed, .didChangeRenewalPreference, .didChangeRenewalStatus, .offerRedeemed, .didRenew, .expired,
-            .didFailToRenew, .gracePeriodExpired, .refund, .refundDeclined, .consumptionRequest, .renewalExtended,
-            .revoke, .refundReversed, .oneTimeCharge:
-            true
-        case .priceIncrease, .test, .renewalExtension, .externalPurchaseToken, .rescindConsent, .metadataUpdate,
-            .migration, .migrate, .priceChange, .unclaimSeats:
-            false
-        }
-    }
 }
 
 package enum NotificationSubtype: String, Vocabulary {
