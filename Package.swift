@@ -67,7 +67,7 @@ let package = Package(
         tests("HTTPTests", ["HTTP", "Runtime"]),
         tests("BrokerTests", ["Broker", "Runtime", "Time", "JSON"]),
         tests("RedisTests", ["Redis", "Runtime"]),
-        tests("EntitlementsTests", ["Entitlements", "Time", "JSON"]),
+        tests("EntitlementsTests", ["Entitlements", "Runtime", "Time", "JSON"]),
         tests("AppStoreTests", ["AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"], exclude: ["Fixtures"]),
         tests(
             "AppStoreAPITests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"],

@@ -25,7 +25,9 @@ struct AppleNews {
             return nil
         }
         let ended = period.end.map { min($0, status.signedDate) } ?? status.signedDate
-        return Verdict(state: .revoked, reason: .revokedByApple, validUntil: ended)
+        return Verdict(
+            state: .revoked, reason: .revokedByApple, rule: period.transaction.isShared ? .familyShare : .newestPeriod,
+            validUntil: ended)
     }
 
     enum Word {

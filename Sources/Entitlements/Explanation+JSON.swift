@@ -24,9 +24,17 @@ extension LineageExplanation {
         json.member("access", evaluation.access)
         json.member("validUntil", evaluation.validUntil?.rfc3339)
         json.member("explanation", evaluation.summary + ".")
-        json.array("rules", findings) { json, finding in
+        json.array("rules", rules) { json, rule in
             json.beginObject()
-            json.member("rule", finding.rule)
+            json.member("name", rule.rawValue)
+            json.member("situation", rule.situation)
+            json.member("rule", rule.text)
+            json.member("decided", rule == evaluation.rule)
+            json.endObject()
+        }
+        json.array("findings", findings) { json, finding in
+            json.beginObject()
+            json.member("about", finding.about)
             json.member("finding", finding.finding)
             json.endObject()
         }

@@ -10,7 +10,8 @@ protocol VersionedFact {
 }
 
 extension VersionedFact {
-    /// The total order on versions: signed date, then a revocation wins, then the content.
+    /// The total order on versions: signed date, then a revocation wins, then the content. That a reversed refund grants
+    /// again (`Rule.refundReversed`) is this and nothing else.
     ///
     /// Bytes are compared, not Strings: two Strings can be equal by Unicode's rules and still differ in their bytes, and
     /// the record must come out byte-identical (invariant 3).

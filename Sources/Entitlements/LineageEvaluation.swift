@@ -9,6 +9,8 @@ package struct LineageEvaluation: Sendable, Hashable {
     package internal(set) var kind: PurchaseKind = .unknown
     package internal(set) var state: LineageState = .expired
     package internal(set) var reason: StateReason = .noTransaction
+    /// The rule that decided.
+    package internal(set) var rule: Rule = .newestPeriod
     /// The product of the current period; nil as long as none has begun.
     package internal(set) var productID: String?
     /// The product after the next renewal; nil once it will not renew (ruling 9).
@@ -58,45 +60,59 @@ extension LineageRecord {
     package func evaluated(
         at instant: Timestamp, map: ProductMap, policy: EvaluationPolicy = .standard
     ) -> LineageEvaluation {
-        var evaluation = state(at: instant, map: map, policy: policy)
-        // The result can differ only where one of the instants in the facts is passed: try these in order.
-        for point in turningPoints(after: instant, map: map, policy: policy) {
-            let then = state(at: point, map: map, policy: policy)
-            guard then != evaluation else { continue }
-            evaluation.nextChangeAt = point
-            evaluation.nextState = then.state
-            break
+        var stretch = Stretch(of: self, at: instant, map: map, policy: policy)
+        let evaluation = stretch.evaluation(at: instant)
+        // The result can differ only where an instant in the facts is passed: these are tried in order.
+        var passed = instant
+        while true {
+            for point in stretch.turningPoints(after: passed) {
+                let then = stretch.evaluation(at: point)
+                guard then == evaluation else { return evaluation.changing(at: point, to: then.state) }
+            }
+            guard let next = stretch.end else { return evaluation }
+            stretch = Stretch(of: self, at: next, map: map, policy: policy)
+            let then = stretch.evaluation(at: next)
+            guard then == evaluation else { return evaluation.changing(at: next, to: then.state) }
+            passed = next
         }
-        return evaluation
+    }
+}
+
+/// The time from the beginning of one transaction to that of the next.
+///
+/// Within it the same period counts, and only that period's own dates and Apple's news can change anything.
+private struct Stretch {
+    private let record: LineageRecord
+    private let policy: EvaluationPolicy
+    private let map: ProductMap
+    private let period: CurrentPeriod?
+    /// What does not depend on the instant.
+    private let description: LineageEvaluation
+    /// When the next transaction begins.
+    let end: Timestamp?
+
+    init(of record: LineageRecord, at instant: Timestamp, map: ProductMap, policy: EvaluationPolicy) {
+        self.record = record
+        self.policy = policy
+        self.map = map
+        let begun = record.transactions.countBegun(by: instant)
+        end = begun < record.transactions.count ? record.transactions[begun].purchaseDate : nil
+        period = CurrentPeriod(of: record.transactions, begun: begun, map: map)
+        var description = LineageEvaluation(lineage: record.lineage)
+        if let period {
+            description.describe(period, map: map)
+            description.formerEntitlements = record.transactions.formerEntitlements(
+                begun: begun, beside: description.entitlements, map: map)
+        } else if !record.transactions.isEmpty {
+            description.reason = .notBegun
+        }
+        self.description = description
     }
 
-    /// Every instant after this one at which some rule may decide otherwise, ascending.
-    private func turningPoints(after instant: Timestamp, map: ProductMap, policy: EvaluationPolicy) -> [Timestamp] {
-        var points: [Timestamp] = []
-        func add(_ point: Timestamp?) {
-            if let point, point > instant { points.append(point) }
-        }
-        for transaction in transactions {
-            add(transaction.purchaseDate)
-            add(transaction.revocationDate)
-            let end = transaction.end(by: map)
-            add(end)
-            add(end.map { $0 + policy.holdBound })
-        }
-        add(renewal?.signedDate)
-        add(renewal?.gracePeriodExpiresDate)
-        add(status?.signedDate)
-        return points.sorted()
-    }
-
-    private func state(at instant: Timestamp, map: ProductMap, policy: EvaluationPolicy) -> LineageEvaluation {
-        var evaluation = LineageEvaluation(lineage: lineage)
-        guard let period = CurrentPeriod(of: transactions, at: instant, map: map) else {
-            if !transactions.isEmpty { evaluation.reason = .notBegun }
-            return evaluation
-        }
-        evaluation.describe(period, map: map)
-        let news = AppleNews(of: self, about: period, at: instant)
+    func evaluation(at instant: Timestamp) -> LineageEvaluation {
+        guard let period else { return description }
+        var evaluation = description
+        let news = AppleNews(of: record, about: period, at: instant)
         if let verdict = period.verdict(at: instant) ?? news.revocation(of: period) {
             evaluation.decide(verdict)
         } else if period.kind == .autoRenewable {
@@ -105,29 +121,55 @@ extension LineageRecord {
         } else {
             evaluation.decide(period.oneTimeVerdict(at: instant))
         }
-        evaluation.formerEntitlements = formerEntitlements(at: instant, beside: evaluation.entitlements, map: map)
         return evaluation
     }
 
+    /// Every instant of the stretch after `passed` at which some rule may decide otherwise, ascending.
+    func turningPoints(after passed: Timestamp) -> [Timestamp] {
+        guard let period else { return [] }
+        let points = [
+            period.revocation?.date, period.end, period.end.map { $0 + policy.holdBound }, record.renewal?.signedDate,
+            record.renewal?.gracePeriodExpiresDate, record.status?.signedDate,
+        ]
+        return points.compactMap { point in
+            point.flatMap { point in point > passed && end.map { point < $0 } ?? true ? point : nil }
+        }.sorted()
+    }
+}
+
+extension Array where Element == TransactionFact {
     /// What earlier products of the lineage gave and the current one does not: a period ends at its own end, at its
     /// revocation, or when the next one begins.
-    private func formerEntitlements(
-        at instant: Timestamp, beside current: Set<String>, map: ProductMap
+    fileprivate func formerEntitlements(
+        begun: Int, beside current: Set<String>, map: ProductMap
     ) -> [String: Timestamp] {
-        let begun = transactions.prefix { $0.purchaseDate <= instant }
         var former: [String: Timestamp] = [:]
-        for index in begun.indices.dropLast() {
-            let (productID, next) = (begun[index].productID, begun[index + 1].purchaseDate)
-            for entitlement in map[productID]?.entitlements ?? [] where !current.contains(entitlement) {
-                let ends = [begun[index].end(by: map), begun[index].revocationDate, next].compactMap(\.self)
-                former[entitlement] = ends.min()
+        var index = 0
+        while index + 1 < begun {
+            // A run of one product is looked up once, and its last period decides.
+            let product = map[self[index].productID]
+            while index + 2 < begun, self[index + 1].productID == self[index].productID { index += 1 }
+            if let product, !product.entitlements.isSubset(of: current) {
+                let ends = [self[index].end(by: map), self[index].revocationDate, self[index + 1].purchaseDate]
+                let end = ends.compactMap(\.self).min()
+                for entitlement in product.entitlements where !current.contains(entitlement) {
+                    former[entitlement] = end
+                }
             }
+            index += 1
         }
         return former
     }
 }
 
 extension LineageEvaluation {
+    fileprivate func changing(at instant: Timestamp, to state: LineageState) -> LineageEvaluation {
+        var evaluation = self
+        evaluation.nextChangeAt = instant
+        evaluation.nextState = state
+        return evaluation
+    }
+
     fileprivate mutating func describe(_ period: CurrentPeriod, map: ProductMap) {
         kind = period.kind
         productID = period.transaction.productID
@@ -143,10 +185,12 @@ extension LineageEvaluation {
     fileprivate mutating func decide(_ verdict: Verdict) {
         state = verdict.state
         reason = verdict.reason
+        rule = verdict.rule
         validUntil = verdict.validUntil
         pendingVerification = verdict.pendingVerification
     }
 
+    /// `Rule.productChange`: what comes next is told, and counts only once its transaction begins.
     fileprivate mutating func describeRenewal(of period: CurrentPeriod, news: AppleNews, map: ProductMap) {
         guard state != .expired, state != .revoked else { return }
         if state == .gracePeriod { gracePeriodExpiresAt = validUntil }

@@ -1,11 +1,11 @@
 package import Time
 
-/// The evidence about one lineage: what each rule found, in the order in which the rules ask, and the facts by the date
+/// The evidence about one lineage: what was found, in the order in which it is asked, the rules, and the facts by the date
 /// on which Apple signed them.
 package struct LineageExplanation: Sendable, Hashable {
-    /// One rule and what it found.
+    /// One question and what was found.
     package struct Finding: Sendable, Hashable {
-        package let rule: String
+        package let about: String
         package let finding: String
     }
 
@@ -24,6 +24,8 @@ package struct LineageExplanation: Sendable, Hashable {
     /// The customer whom Apple's signed data names; nil while unclaimed.
     package let customer: String?
     package let findings: [Finding]
+    /// The rules that bear on the answer, in the order of their table; `evaluation.rule` is the one that decided.
+    package let rules: [Rule]
     package let facts: [Fact]
 
     init(
@@ -37,6 +39,7 @@ package struct LineageExplanation: Sendable, Hashable {
         var inquiry = Inquiry(record: record, instant: instant, map: map, policy: policy)
         inquiry.ask(period, news, evaluation)
         findings = inquiry.findings
+        rules = record.rulesAtWork(on: evaluation, period, at: instant)
         facts = Self.facts(of: record, period: period, news: news)
     }
 
@@ -68,7 +71,7 @@ package struct LineageExplanation: Sendable, Hashable {
     }
 }
 
-/// Asks the rules one after the other and notes what each found.
+/// Asks what the rules ask, one after the other, and notes what was found.
 private struct Inquiry {
     let record: LineageRecord
     let instant: Timestamp
@@ -76,8 +79,8 @@ private struct Inquiry {
     let policy: EvaluationPolicy
     var findings: [LineageExplanation.Finding] = []
 
-    private mutating func note(_ rule: String, _ finding: String) {
-        findings.append(.init(rule: rule, finding: finding))
+    private mutating func note(_ about: String, _ finding: String) {
+        findings.append(.init(about: about, finding: finding))
     }
 
     mutating func ask(_ period: CurrentPeriod?, _ news: AppleNews?, _ evaluation: LineageEvaluation) {

@@ -42,6 +42,9 @@ package struct LineageRecord: Sendable, Hashable {
     package var customer: String? { owner?.customer }
 
     /// Takes in one observation; says whether anything changed. One of another lineage changes nothing.
+    ///
+    /// A transaction goes under its own key and is never taken for the newest because it came last
+    /// (`Rule.olderTransaction`). What the news is called is not asked: without facts it changes nothing (`Rule.notice`).
     @discardableResult
     package mutating func fold(_ observation: Observation) -> Bool {
         guard observation.lineage == lineage else { return false }

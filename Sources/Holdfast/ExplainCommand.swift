@@ -138,10 +138,15 @@ enum ExplainCommand {
         lines.append("As of \(explanation.instant.rfc3339), by product map version \(explanation.mapVersion).")
         for lineage in explanation.lineages {
             lines += ["", "\(lineage.evaluation.summary)."]
-            let width = lineage.findings.map(\.rule.count).max() ?? 0
+            let width = lineage.findings.map(\.about.count).max() ?? 0
             for finding in lineage.findings {
-                let padding = String(repeating: " ", count: width - finding.rule.count)
-                lines.append("  \(finding.rule)\(padding)  \(finding.finding)")
+                let padding = String(repeating: " ", count: width - finding.about.count)
+                lines.append("  \(finding.about)\(padding)  \(finding.finding)")
+            }
+            lines.append("  by these rules:")
+            for rule in lineage.rules {
+                let mark = rule == lineage.evaluation.rule ? "*" : " "
+                lines.append("  \(mark) \(rule.rawValue) (\(rule.situation)): \(rule.text)")
             }
             lines.append("  signed by Apple:")
             for fact in lineage.facts {

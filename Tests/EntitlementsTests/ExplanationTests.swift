@@ -11,7 +11,7 @@ import Time
     }
 
     private func finding(_ rule: String, _ explanation: Explanation) -> String? {
-        explanation.lineages.first?.findings.first { $0.rule == rule }?.finding
+        explanation.lineages.first?.findings.first { $0.about == rule }?.finding
     }
 
     @Test func aPayerHasItUntilTheEndAndForWhichReason() {
@@ -155,7 +155,7 @@ import Time
         #expect(value["productMapVersion"]?.string == "1")
         let lineage = value["lineages"]?.array?.first
         #expect(lineage?["state"]?.string == "active")
-        #expect(lineage?["rules"]?.array?.count == explanation.lineages[0].findings.count)
+        #expect(lineage?["findings"]?.array?.count == explanation.lineages[0].findings.count)
         #expect(lineage?["facts"]?.array?.first?["decisive"]?.bool == true)
     }
 }
