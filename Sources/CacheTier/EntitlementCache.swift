@@ -75,6 +75,15 @@ package final class EntitlementCache: Service {
         return answer(entry, from: source, at: instant)
     }
 
+    /// The same once the caller has changed the customer to `revision` itself: the answer is not older than that while
+    /// Redis can be reached, whether or not the feed has told of it yet.
+    package func load(
+        _ key: CustomerKey, at instant: Timestamp, changedTo revision: UInt64
+    ) async throws(ReadFailure) -> Answer {
+        _ = memory.notice(key.path, revision: revision)
+        return try await load(key, at: instant)
+    }
+
     /// Why the customer has or lacks an entitlement (or anything, when none is named), and the answer it explains.
     package func explain(
         _ entitlement: String?, of key: CustomerKey, at instant: Timestamp

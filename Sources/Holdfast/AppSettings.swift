@@ -6,6 +6,7 @@ import Runtime
 /// ## Keys
 /// - `apps.<id>.bundleId` (string, required) and `apps.<id>.appAppleId` (integer, required): Apple's names for the app.
 /// - `apps.<id>.holdBound` (duration): how long a payer is served after the paid period while Apple is silent.
+/// - `apps.<id>.transfers.*`: what becomes of a purchase that another customer claims (`TransferRules`).
 /// - `apps.<id>.serverAPI.*`: the key for the App Store Server API (`ServerAPIKey.read`); without one nothing asks Apple.
 /// - `apps.<id>.products.<productId>.*`: the first product map, which counts until one is published (`holdfast products`);
 ///   it keeps the ids of products no longer sold.
@@ -14,6 +15,7 @@ struct AppSettings: Sendable {
     let identity: AppIdentity
     let map: ProductMap
     let policy: EvaluationPolicy
+    let transfers: TransferRules
     /// nil when none is given: what asks Apple then says so, all else works.
     let serverAPIKey: ServerAPIKey?
 
@@ -41,7 +43,23 @@ struct AppSettings: Sendable {
             holdBound: settings.duration(
                 "holdBound", default: .seconds(86_400), in: .zero ... .seconds(7 * 86_400),
                 "How long a payer keeps access after the paid period while there is no word from Apple."))
+        transfers = Self.transfers(&settings)
         map = ProductMap(version: "settings", products: ProductMap.Product.readAll(&settings))
+    }
+
+    private static func transfers(_ settings: inout SettingsReader) -> TransferRules {
+        let standard = TransferRules.standard
+        return TransferRules(
+            policy: settings.choice(
+                "transfers.policy", default: standard.policy,
+                "Who has a purchase that a second customer claims: whoever had it first (keep), the last (transfer), the "
+                    + "last once it gives no access (transferIfInactive), or all of them (share)."),
+            limit: settings.integer(
+                "transfers.limit", default: standard.limit, in: 1...1000,
+                "How often a purchase may move between customers within the window."),
+            window: settings.duration(
+                "transfers.window", default: standard.window, in: .seconds(60) ... .seconds(3660 * 86_400),
+                "The time over which moves of a purchase are counted."))
     }
 
     /// An id stands in URLs, Redis keys and metrics, so it is kept plain.

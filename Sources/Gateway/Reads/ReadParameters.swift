@@ -5,16 +5,27 @@ internal import Time
 /// What a read may ask for; everything else is named, so that a typing error does not pass for the default.
 struct ReadParameters {
     static let customerBytes = 256
+    static let maximumLimit = 1000
 
     enum Name: String, CaseIterable {
-        case environment, at, entitlement
+        case environment, at, entitlement, dryRun, force, after, limit
     }
 
-    /// `production` or `sandbox`; production when nothing is said (ruling 8).
-    private(set) var environment = StoreEnvironment.production
+    /// `production` or `sandbox`; nil when nothing is said.
+    private(set) var namedEnvironment: StoreEnvironment?
+    /// Production when nothing is said (ruling 8).
+    var environment: StoreEnvironment { namedEnvironment ?? .production }
     /// What is known now, as it is or was then (ruling 7); nil for now.
     private(set) var instant: Timestamp?
     private(set) var entitlement: String?
+    /// Whether to say what would be, and to do nothing.
+    private(set) var isDryRun = false
+    /// Whether to go past the app's policy.
+    private(set) var isForced = false
+    /// Where a list goes on: what the page before said.
+    private(set) var after: String?
+    /// How many of a list.
+    private(set) var limit = 100
 
     /// Reads the query; only `allowed` may stand in it, each once.
     init(_ head: HTTPRequestHead, allowed: Set<Name>) throws(ProblemError) {
@@ -37,7 +48,7 @@ struct ReadParameters {
             guard let environment = StoreEnvironment(rawValue: value) else {
                 throw Self.bad("environment", "It is production or sandbox.")
             }
-            self.environment = environment
+            namedEnvironment = environment
         case .at:
             guard let instant = Timestamp(rfc3339: value) else {
                 throw Self.bad("at", "It is a time as in RFC 3339, such as 2026-11-30T12:00:00Z.")
@@ -48,7 +59,24 @@ struct ReadParameters {
                 throw Self.bad("entitlement", "It is the id of an entitlement, as the product map has it.")
             }
             entitlement = value
+        case .dryRun: isDryRun = try Self.boolean(name, value)
+        case .force: isForced = try Self.boolean(name, value)
+        case .after:
+            guard 1...Self.customerBytes ~= value.utf8.count else {
+                throw Self.bad("after", "It is what the page before gave as `next`.")
+            }
+            after = value
+        case .limit:
+            guard let number = Int(value), 1...Self.maximumLimit ~= number else {
+                throw Self.bad("limit", "It is a whole number from 1 to \(Self.maximumLimit).")
+            }
+            limit = number
         }
+    }
+
+    private static func boolean(_ name: Name, _ value: String) throws(ProblemError) -> Bool {
+        guard let truth = Bool(value) else { throw bad(name.rawValue, "It is true or false.") }
+        return truth
     }
 
     /// A backend's own id, or an `appAccountToken`: 1 to 256 bytes of UTF-8 without control characters.

@@ -15,17 +15,23 @@ package struct Problem: Sendable, Hashable {
         case missingScope = "missing-scope"
         case malformedNotification = "malformed-notification"
         case refusedNotification = "refused-notification"
+        case malformedRequest = "malformed-request"
+        case refusedTransaction = "refused-transaction"
+        case claimRefused = "claim-refused"
+        case unknownLineage = "unknown-lineage"
         case busy
         case cannotStore = "cannot-store"
         case storeUnreachable = "store-unreachable"
 
         var status: Int {
             switch self {
-            case .notFound, .unknownApp: 404
+            case .notFound, .unknownApp, .unknownLineage: 404
             case .methodNotAllowed: 405
-            case .badPath, .badCustomer, .badParameter, .malformedNotification: 400
+            case .badPath, .badCustomer, .badParameter, .malformedNotification, .malformedRequest: 400
             case .unauthenticated: 401
             case .missingScope, .refusedNotification: 403
+            case .claimRefused: 409
+            case .refusedTransaction: 422
             case .busy, .cannotStore, .storeUnreachable: 503
             }
         }
@@ -42,8 +48,12 @@ package struct Problem: Sendable, Hashable {
             case .missingScope: "The key does not allow this"
             case .malformedNotification: "The notification cannot be read"
             case .refusedNotification: "The notification is not Apple's"
+            case .malformedRequest: "The body cannot be read"
+            case .refusedTransaction: "Something in the body is not to be used"
+            case .claimRefused: "The purchase stays with somebody else"
+            case .unknownLineage: "There is no such purchase"
             case .busy: "Too much is going on"
-            case .cannotStore: "The notification cannot be stored now"
+            case .cannotStore: "It cannot be stored now"
             case .storeUnreachable: "The store cannot be reached"
             }
         }
@@ -53,19 +63,28 @@ package struct Problem: Sendable, Hashable {
     package var detail: String
     /// The query parameter that it is about.
     package var parameter: String?
+    /// The member of the body that it is about.
+    package var field: String?
+    /// What exactly: a stable word.
+    package var code: String?
     package var headers: [String: String] = [:]
 
-    package init(_ name: Name, _ detail: String, parameter: String? = nil, headers: [String: String] = [:]) {
+    package init(
+        _ name: Name, _ detail: String, parameter: String? = nil, field: String? = nil, code: String? = nil,
+        headers: [String: String] = [:]
+    ) {
         self.name = name
         self.detail = detail
         self.parameter = parameter
+        self.field = field
+        self.code = code
         self.headers = headers
     }
 
     package var type: String { "urn:holdfast:problem:\(name.rawValue)" }
 
-    /// The answer, with `correlation` to ask about it by.
-    package func response(correlation: String) -> HTTPResponse {
+    /// The answer, with `correlation` to ask about it by, and `more` members that somebody else wrote.
+    package func response(correlation: String, more: [UInt8] = []) -> HTTPResponse {
         var json = JSONWriter()
         json.beginObject()
         json.member("type", type)
@@ -73,7 +92,10 @@ package struct Problem: Sendable, Hashable {
         json.member("status", name.status)
         json.member("detail", detail)
         if let parameter { json.member("parameter", parameter) }
+        if let field { json.member("field", field) }
+        if let code { json.member("code", code) }
         json.member("correlation", correlation)
+        json.fragment(more)
         json.endObject()
         var response = HTTPResponse(
             status: name.status, contentType: "application/problem+json", body: json.bytes)
