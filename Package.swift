@@ -81,7 +81,10 @@ let package = Package(
             ]),
         tests(
             "ConsumerTests",
-            ["Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Redis", "Runtime", "Time", "JSON"]),
+            [
+                "Simulator", "Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Redis", "Runtime",
+                "Time", "JSON",
+            ]),
         tests("SimulatorTests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"]),
         tests("DoctorTests", ["Holdfast", "Simulator", "AppStore", "Broker", "HTTP", "Runtime", "Time", "JSON"]),
         tests("LivesTests", ["Simulator", "AppStore", "Entitlements", "Time"]),

@@ -11,6 +11,7 @@ internal import Entitlements
 /// | `hf:{pNN}:<app>:maps` | hash | product maps: `current`, and for each version `m:<n>` (facts), `d:<n>` (document) and `r:<n>` (its recomputation) |
 /// | `hf:{pNN}:<app>:maps:lease` | string | who recomputes now, in the partition of the maps |
 /// | `hf:{pNN}:<app>:unmapped` | hash | `<p or s>:<product>`: count, first and last time that a product no map knows was seen |
+/// | `hf:{pNN}:<app>:<p or s>:refund-request:<tid>` | string | what asked first about it, for a while (`RefundRequests`) |
 /// | `hf:{pNN}:changes` | stream | one entry a changed holder: `k` (its key after the partition) and `r` (its `rev`) |
 ///
 /// A *holder* is a customer, or `unclaimed:<otid>` for a lineage that is nobody's yet. Everything one script touches is
@@ -50,6 +51,10 @@ enum StorageLayout {
             }
         }
         return nil
+    }
+
+    static func refundRequest(_ transactionID: String, _ app: AppID, _ environment: StoreEnvironment) -> String {
+        key("\(scope(app, environment)):refund-request:\(escaped(transactionID))")
     }
 
     static func field(of lineage: LineageID) -> String { "l:\(escaped(lineage.originalTransactionID))" }

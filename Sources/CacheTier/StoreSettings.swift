@@ -7,6 +7,9 @@ package struct StoreSettings: Sendable {
     /// Tries to apply one observation while others change the same lineage.
     package var applyAttempts = 32
 
+    /// How long a request for consumption data is remembered while the App Store has not decided.
+    package var refundRequestsKept = Duration.seconds(3 * 86_400)
+
     package init() {}
 
     /// Reads `store.*`.
@@ -18,5 +21,8 @@ package struct StoreSettings: Sendable {
         applyAttempts = settings.integer(
             "store.applyAttempts", default: applyAttempts, in: 1...1000,
             "Tries to apply one notification while others change the same subscription.")
+        refundRequestsKept = settings.duration(
+            "store.refundRequestsKept", default: refundRequestsKept, in: .seconds(3600) ... .seconds(60 * 86_400),
+            "How long Apple's repeats of a CONSUMPTION_REQUEST lead to no further event, unless Apple decides before.")
     }
 }

@@ -71,9 +71,18 @@ struct ConsumerMetrics: Sendable {
         ).increment()
     }
 
-    func event(_ outcome: String) {
+    /// `failed` is tried again, `lost` is not.
+    func event(_ name: EventName, _ outcome: String) {
         metrics.counter(
-            "holdfast_consumer_events_total", "Events of changes, by what became of them.", labels: ["outcome": outcome]
+            "holdfast_consumer_events_total", "Events for others, by name and by what became of them.",
+            labels: ["event": name.rawValue, "outcome": outcome]
+        ).increment()
+    }
+
+    func undocumented() {
+        metrics.counter(
+            "holdfast_consumer_undocumented_total",
+            "Notifications of a type, or with a subtype, that this version does not know."
         ).increment()
     }
 

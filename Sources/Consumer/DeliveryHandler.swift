@@ -5,7 +5,7 @@ package import Entitlements
 package import Runtime
 import Time
 
-/// Takes one delivery through all its stages: verify again, decode, apply, settle.
+/// Takes one delivery through all its stages: verify again, decode, apply, tell, settle.
 ///
 /// Verified again because the queue is no proof: between intake and here anybody with access to the broker can put a
 /// message in (invariant 6). Revocation is asked for here and not at intake, whose answer to Apple must not wait for a
@@ -13,6 +13,8 @@ import Time
 package struct DeliveryHandler: Sendable {
     let decoder: MessageDecoder
     let store: any ObservationStore
+    /// Nil when every request for consumption data is one of its own.
+    let refundRequests: (any RefundRequestMemory)?
     let publisher: any MessagePublisher
     let names: BrokerNames
     let settings: ConsumerSettings
@@ -22,11 +24,13 @@ package struct DeliveryHandler: Sendable {
 
     package init(
         apps: [AppID: ConsumerApp], verifier: NotificationVerifier, revocation: RevocationChecker? = nil,
-        store: any ObservationStore, publisher: any MessagePublisher, names: BrokerNames,
+        store: any ObservationStore, refundRequests: (any RefundRequestMemory)? = nil,
+        publisher: any MessagePublisher, names: BrokerNames,
         settings: ConsumerSettings = ConsumerSettings(), metrics: Metrics, clock: WallClock = .system, log: Log
     ) {
         decoder = MessageDecoder(apps: apps, verifier: verifier, revocation: revocation)
         self.store = store
+        self.refundRequests = refundRequests
         self.publisher = publisher
         self.names = names
         self.settings = settings
@@ -51,7 +55,7 @@ package struct DeliveryHandler: Sendable {
         ])
         var warnings = NotificationWarnings()
         let outcome = await outcome(of: message, &warnings)
-        return await settle(message, outcome, warnings.isEmpty ? log : log.with(["warnings": .init(warnings.text)]))
+        return await settle(delivery, outcome, warnings.isEmpty ? log : log.with(["warnings": .init(warnings.text)]))
     }
 
     // MARK: What became of it
@@ -63,7 +67,10 @@ package struct DeliveryHandler: Sendable {
         warnings = NotificationWarnings(decoded.notification)
         metrics.warned(warnings)
         guard let observation = decoded.observation else {
-            return .noted(type: decoded.notification.payload.notificationType)
+            do {
+                return .noted(
+                    type: decoded.notification.payload.notificationType, try await event(of: decoded, nil))
+            } catch { return Outcome(error) }
         }
         do {
             let change = try await store.apply(observation)
@@ -71,7 +78,8 @@ package struct DeliveryHandler: Sendable {
             if let product = observation.transaction?.productID, decoder.apps[decoded.app]?.map[product] == nil {
                 metrics.unmapped(decoded.app.rawValue)
             }
-            return change.changed ? .applied(change, observation) : .unchanged(observation)
+            let event = try await event(of: decoded, change)
+            return change.changed ? .applied(change, observation, event) : .unchanged(change, observation, event)
         } catch { return Outcome(error) }
     }
 
@@ -83,17 +91,35 @@ package struct DeliveryHandler: Sendable {
 
     // MARK: How it is settled
 
-    private func settle(_ message: BrokerMessage, _ outcome: Outcome, _ log: Log) async -> Result {
+    private func settle(_ delivery: BrokerDelivery, _ outcome: Outcome, _ log: Log) async -> Result {
+        let message = delivery.message
+        var event: OutboundEvent?
+        var changed: ChangeEvent?
         switch outcome {
-        case .applied(let change, let observation):
+        case .applied(let change, let observation, let itsEvent):
             log.info("applied", observation.logFields)
-            await publishEvent(of: change, observation, message, log)
-        case .unchanged(let observation): log.info("known already", observation.logFields)
-        case .noted(let type):
+            changed = ChangeEvent(change: change, observation: observation, at: clock.now())
+            event = itsEvent
+        case .unchanged(let change, let observation, let itsEvent):
+            log.info("known already", observation.logFields)
+            // Whoever wrote it may have failed before telling anybody.
+            if delivery.isAnotherTry {
+                changed = ChangeEvent(change: change, observation: observation, at: clock.now())
+            }
+            event = itsEvent
+        case .noted(let type, let itsEvent):
             log.info("noted", ["type": .init(type?.raw ?? "")])
             metrics.noted(type)
+            event = itsEvent
         case .retry(let cause, let detail): return await sendToRetry(message, cause, detail, log)
         case .quarantine(let reason): return await sendToQuarantine(message, reason, log)
+        }
+        let failures = await tell(changed, event, message, log)
+        if let failure = failures.first {
+            if message.eventAttempts < Self.eventRetries {
+                return await sendToRetry(message, .events, "\(failure.name.rawValue): \(failure.error)", log)
+            }
+            await giveUp(failures, event, log)
         }
         metrics.settled(outcome.label)
         return Result(settlement: .acknowledge)
@@ -122,6 +148,7 @@ package struct DeliveryHandler: Sendable {
         let level = RetryLevel.after(attempts: attempts)
         var copy = message
         copy.headers[MessageHeader.attempt] = "\(attempts)"
+        if cause == .events { copy.headers[MessageHeader.eventAttempt] = "\(message.eventAttempts + 1)" }
         do {
             try await publisher.publish(copy, to: "", routingKey: names.retry(level), mandatory: true)
         } catch {
@@ -143,27 +170,17 @@ package struct DeliveryHandler: Sendable {
         metrics.settled("retry")
         return Result(settlement: .acknowledge, isTroubled: cause == .store)
     }
-
-    /// Best effort: the record is written, and whoever needs every change reads the change feed.
-    private func publishEvent(
-        of change: AppliedChange, _ observation: Observation, _ message: BrokerMessage, _ log: Log
-    ) async {
-        guard settings.publishEvents else { return }
-        let event = ChangeEvent(change: change, observation: observation, cause: message, at: clock.now())
-        do {
-            try await publisher.publish(
-                event.message, to: names.events, routingKey: event.routingKey, mandatory: false)
-            metrics.event("published")
-        } catch {
-            log.error("a change was applied but its event not published", ["error": .init(error)])
-            metrics.event("lost")
-        }
-    }
 }
 
 extension BrokerMessage {
     /// How often applying it has failed; what is no number counts as none.
-    var attempts: Int { headers[MessageHeader.attempt].flatMap { Int($0) }.map { min(max($0, 0), 1_000_000) } ?? 0 }
+    var attempts: Int { count(MessageHeader.attempt) }
+    /// How often its events could not be published.
+    var eventAttempts: Int { count(MessageHeader.eventAttempt) }
+
+    private func count(_ header: String) -> Int {
+        headers[header].flatMap { Int($0) }.map { min(max($0, 0), 1_000_000) } ?? 0
+    }
 }
 
 extension Observation {

@@ -8,6 +8,8 @@ package enum MessageHeader {
     package static let receivedAt = "received-at"
     /// How often applying it has failed.
     package static let attempt = "attempt"
+    /// How often its events could not be published.
+    package static let eventAttempt = "event-attempt"
     /// Why it is in quarantine: code, sentence, and since when.
     package static let reason = "reason"
     package static let reasonDetail = "reason-detail"

@@ -17,21 +17,23 @@ import Entitlements
 /// | apply | too many conflicts; a record that a newer version wrote | retry |
 /// | apply | a stored record that cannot be read | quarantine `unreadableRecord` |
 /// | apply | the record changed, or knew it already | applied, unchanged |
+/// | tell | the broker does not take an event, or Redis does not say whether a request is a repeat | retry |
 ///
 /// | outcome | settlement |
 /// |---|---|
-/// | applied | event published (best effort), acknowledged |
-/// | unchanged, noted | acknowledged |
+/// | applied, unchanged, noted | the notification's event published and confirmed, then acknowledged; \
+///   `entitlement.changed` too, when it changed something or somebody may have failed before telling it |
 /// | retry | published to the next retry level and confirmed, then acknowledged; the last level repeats for ever |
 /// | quarantine | published to quarantine and confirmed, then acknowledged; when quarantine takes nothing, as retry |
 /// | any publish that fails | requeued, and intake rests for a while |
 ///
 /// Nothing is dropped (invariant 2): a message is acknowledged only when Redis, a retry queue or quarantine has it.
 enum Outcome: Sendable {
-    case applied(AppliedChange, Observation)
-    case unchanged(Observation)
+    /// With what the notification leads to, if others are to be told of it.
+    case applied(AppliedChange, Observation, OutboundEvent?)
+    case unchanged(AppliedChange, Observation, OutboundEvent?)
     /// Verified and without effect on any state.
-    case noted(type: Raw<NotificationType>?)
+    case noted(type: Raw<NotificationType>?, OutboundEvent?)
     case retry(RetryCause, detail: String)
     case quarantine(QuarantineReason)
 
@@ -81,6 +83,8 @@ enum RetryCause: String, Sendable {
     case newerRecord
     /// Quarantine took nothing.
     case quarantine
+    /// The broker did not take an event.
+    case events
 }
 
 /// Why a message lies in quarantine: a stable code and a sentence.

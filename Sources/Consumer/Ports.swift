@@ -21,3 +21,13 @@ package protocol ObservationStore: Sendable {
 }
 
 extension LineageStore: ObservationStore {}
+
+/// Tells the App Store's repeated requests about a transaction from the first one.
+package protocol RefundRequestMemory: Sendable {
+    func isFirst(
+        _ notification: String, about transactionID: String, app: AppID, environment: StoreEnvironment
+    ) async throws(StoreError) -> Bool
+    func close(about transactionID: String, app: AppID, environment: StoreEnvironment) async throws(StoreError)
+}
+
+extension RefundRequests: RefundRequestMemory {}

@@ -82,7 +82,7 @@ package struct QuarantineQueue: Sendable {
             if selected {
                 for header in [
                     MessageHeader.reason, MessageHeader.reasonDetail, MessageHeader.quarantinedAt,
-                    MessageHeader.attempt,
+                    MessageHeader.attempt, MessageHeader.eventAttempt,
                 ] { message.headers[header] = nil }
                 message.headers[MessageHeader.returnedAt] = clock.now().rfc3339
             }

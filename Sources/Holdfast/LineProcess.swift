@@ -64,11 +64,14 @@ struct LineProcess {
                 uniqueKeysWithValues: settings.apps.map { app in
                     (
                         app.id,
-                        ConsumerApp(identity: app.identity) { maps.current(of: app.id)?.map ?? app.map }
+                        ConsumerApp(identity: app.identity, policy: app.policy) {
+                            maps.current(of: app.id)?.map ?? app.map
+                        }
                     )
                 }),
             verifier: verifier, revocation: revocation,
-            store: LineageStore(redis: redis, settings: settings.store, metrics: metrics), publisher: publisher,
+            store: LineageStore(redis: redis, settings: settings.store, metrics: metrics),
+            refundRequests: RefundRequests(redis: redis, settings: settings.store), publisher: publisher,
             names: settings.broker.names, settings: settings.consumer, metrics: metrics, log: log)
         let consumer = ApplyConsumer(handler: handler, broker: settings.broker, redis: redis, metrics: metrics)
         let operations = HTTPServer(

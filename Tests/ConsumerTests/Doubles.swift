@@ -88,3 +88,50 @@ extension Result<AppliedChange, StoreError> {
             after: LineageRecord(lineage: lineage))
     }
 }
+
+/// Folds as the real store does, in memory.
+final class FoldingStore: ObservationStore {
+    private let state = Mutex<(records: [LineageID: LineageRecord], observations: [Observation])>(([:], []))
+
+    var records: [LineageID: LineageRecord] { state.withLock { $0.records } }
+    var observations: [Observation] { state.withLock { $0.observations } }
+
+    func prepare() async throws(StoreError) {}
+
+    func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange {
+        state.withLock { state in
+            state.observations.append(observation)
+            let before = state.records[observation.lineage]
+            var after = before ?? LineageRecord(lineage: observation.lineage)
+            let changed = after.fold(observation)
+            state.records[observation.lineage] = after
+            return AppliedChange(
+                changed: changed,
+                holder: after.customer.map { .customer($0) } ?? .unclaimed(observation.lineage.originalTransactionID),
+                previousHolder: nil, revision: 1, before: before, after: after)
+        }
+    }
+}
+
+/// Remembers as Redis does, without forgetting in time; fails when told to.
+final class RememberedRequests: RefundRequestMemory {
+    private let state = Mutex<(first: [String: String], failure: StoreError?)>(([:], nil))
+
+    func fail(_ failure: StoreError?) { state.withLock { $0.failure = failure } }
+
+    func isFirst(
+        _ notification: String, about transactionID: String, app: AppID, environment: StoreEnvironment
+    ) async throws(StoreError) -> Bool {
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+        return state.withLock { state in
+            let first = state.first[transactionID] ?? notification
+            state.first[transactionID] = first
+            return first == notification
+        }
+    }
+
+    func close(about transactionID: String, app: AppID, environment: StoreEnvironment) async throws(StoreError) {
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+        state.withLock { $0.first[transactionID] = nil }
+    }
+}

@@ -17,7 +17,8 @@ struct Forge {
 
     /// The body of a notification about one monthly period.
     static func notification(
-        _ type: String = "SUBSCRIBED", lineage: String, transaction: String? = nil, product: String = "pro.month",
+        _ type: String = "SUBSCRIBED", _ subtype: String? = nil, lineage: String, transaction: String? = nil,
+        product: String = "pro.month",
         bundle: String = identity.bundleID, environment: String = "Sandbox", signed: Timestamp = now,
         purchased: Timestamp = now, token: String? = nil, by authority: CertificateAuthority? = nil,
         _ more: (inout JSONWriter) -> Void = { _ in }
@@ -44,7 +45,7 @@ struct Forge {
             $0.member("signedDate", signed.milliseconds)
             $0.member("environment", environment)
         }
-        return try envelope(type, bundle: bundle, environment: environment, signed: signed, by: authority) {
+        return try envelope(type, subtype, bundle: bundle, environment: environment, signed: signed, by: authority) {
             $0.member("signedTransactionInfo", inner)
             $0.member("signedRenewalInfo", renewal)
             $0.member("status", 1)
@@ -66,12 +67,13 @@ struct Forge {
     }
 
     private static func envelope(
-        _ type: String, bundle: String, environment: String, signed: Timestamp,
+        _ type: String, _ subtype: String? = nil, bundle: String, environment: String, signed: Timestamp,
         by authority: CertificateAuthority? = nil,
         _ data: (inout JSONWriter) -> Void
     ) throws -> [UInt8] {
         let payload = try sign(authority) {
             $0.member("notificationType", type)
+            if let subtype { $0.member("subtype", subtype) }
             $0.member("notificationUUID", "uuid-\(UInt64.random(in: .min ... .max))")
             $0.member("version", "2.0")
             $0.member("signedDate", signed.milliseconds)

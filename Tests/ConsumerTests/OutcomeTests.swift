@@ -30,15 +30,20 @@ import Time
 
     @Test func whatChangesARecordIsAcknowledgedAndAnnounced() async throws {
         let (store, publisher) = (ScriptedStore(.changed), RecordingPublisher())
-        let body = try Forge.notification(lineage: "100", token: "00000000-0000-4000-8000-000000000001")
+        let body = try Forge.notification(
+            "SUBSCRIBED", "INITIAL_BUY", lineage: "100", token: "00000000-0000-4000-8000-000000000001")
         let result = try await handler(store, publisher).handle(.of(body))
         #expect(result.settlement == .acknowledge)
         #expect(store.observations.map(\.lineage.originalTransactionID) == ["100"])
         #expect(store.observations.first?.lineage.environment == .sandbox)
-        let event = try #require(publisher.published.first)
-        #expect(publisher.published.count == 1)
+        #expect(
+            Set(publisher.published.map(\.routingKey)) == [
+                "demo.sandbox.entitlement.changed", "demo.sandbox.subscription.started",
+            ])
+        #expect(publisher.published.count == 2)
+        let changed = publisher.published.first { $0.message.type == "entitlement.changed" }
+        let event = try #require(changed)
         #expect(event.exchange == "t.events")
-        #expect(event.routingKey == "demo.sandbox.entitlement.changed")
         #expect(event.message.headers["correlation"] == "c-1")
         let said = try JSONValue.parse(event.message.body)
         #expect(said["originalTransactionId"]?.string == "100")
@@ -47,11 +52,12 @@ import Time
         #expect(counted("holdfast_consumer_apply_seconds_count"))
     }
 
-    @Test func whatIsKnownAlreadyIsAcknowledgedWithoutAnEvent() async throws {
+    @Test func whatIsKnownAlreadyIsAcknowledgedAndItsNotificationTold() async throws {
         let (store, publisher) = (ScriptedStore(.unchanged), RecordingPublisher())
-        let result = try await handler(store, publisher).handle(.of(Forge.notification(lineage: "100")))
+        let body = try Forge.notification("SUBSCRIBED", "INITIAL_BUY", lineage: "100")
+        let result = try await handler(store, publisher).handle(.of(body))
         #expect(result.settlement == .acknowledge)
-        #expect(publisher.published.isEmpty)
+        #expect(publisher.published.map(\.routingKey) == ["demo.sandbox.subscription.started"])
         #expect(counted(#"holdfast_consumer_deliveries_total{outcome="unchanged"}"#))
     }
 
@@ -59,16 +65,10 @@ import Time
         let (store, publisher) = (ScriptedStore(.changed), RecordingPublisher())
         var settings = ConsumerSettings()
         settings.publishEvents = false
-        _ = try await handler(store, publisher, settings: settings).handle(.of(Forge.notification(lineage: "100")))
+        let handler = try handler(store, publisher, settings: settings)
+        _ = await handler.handle(.of(try Forge.notification(lineage: "100")))
+        _ = await handler.handle(.of(try Forge.testNotification()))
         #expect(publisher.published.isEmpty)
-    }
-
-    @Test func anEventThatCannotBePublishedDoesNotHoldUpTheNotification() async throws {
-        let publisher = RecordingPublisher(refusing: "demo.sandbox.entitlement.changed")
-        let result = try await handler(ScriptedStore(.changed), publisher).handle(
-            .of(Forge.notification(lineage: "100")))
-        #expect(result.settlement == .acknowledge)
-        #expect(counted(#"holdfast_consumer_events_total{outcome="lost"}"#))
     }
 
     @Test func aTypeWithoutEffectIsNotedAndAcknowledged() async throws {
