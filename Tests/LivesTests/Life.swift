@@ -1,24 +1,49 @@
+import Entitlements
 import Time
 
 @testable import Simulator
 
-/// One life: what two accounts of a family do in the store, and when. Everything follows from it and its seed.
+/// One life: what two accounts of a family do in the store's two environments, what becomes of the product map
+/// meanwhile, and when. Everything follows from it and its seed.
 struct Life: Sendable {
+    enum Deed: Sendable, Hashable {
+        case command(StoreCommand)
+        /// Of the purchase that many before the account's newest.
+        case refund(back: Int)
+        case reverseRefund(back: Int)
+        /// The app publishes another map: the number of one of the catalog's editions.
+        case publish(edition: Int)
+    }
+
     struct Step: Sendable {
         var pause: Duration
         /// Which of the accounts.
         var account: Int
-        var command: StoreCommand
+        var place: StoreEnvironment
+        var deed: Deed
     }
 
     let seed: UInt64
     var steps: [Step]
 
+    init(seed: UInt64, steps: [Step]) {
+        self.seed = seed
+        self.steps = steps
+    }
+
     init(seed: UInt64, steps count: Int) {
         var random = StoreRandom(seed: seed)
-        self.seed = seed
-        steps = (0..<count).map { _ in Step.any(&random) }
+        self.init(seed: seed, steps: (0..<count).map { _ in Step.any(&random) })
     }
+
+    /// How the news of it travels.
+    var route: Route { Route.allCases[Int(seed % UInt64(Route.allCases.count))] }
+
+    /// Whether all of it is signed, and all signatures are verified, as between Apple and Holdfast. For the others the
+    /// bytes that would be signed are decoded as they are: that this makes no difference is what the signed ones show.
+    var isSigned: Bool { seed % Self.signedShare == 0 }
+    /// One life in so many.
+    static let signedShare: UInt64 = 50
 }
 
 extension Life.Step {
@@ -32,22 +57,35 @@ extension Life.Step {
             }
         return Life.Step(
             pause: .milliseconds(Int64.random(in: 1...longest, using: &random)),
-            account: Int.random(in: 0...1, using: &random), command: command(&random))
+            account: Int.random(in: 0...1, using: &random),
+            place: Int.random(in: 0..<4, using: &random) == 0 ? .sandbox : .production, deed: deed(&random))
     }
 
-    private static func command(_ random: inout StoreRandom) -> StoreCommand {
+    private static func deed(_ random: inout StoreRandom) -> Life.Deed {
+        func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
+        switch below(30) {
+        case 0, 1: return .refund(back: below(5))
+        case 2: return .reverseRefund(back: below(5))
+        case 3: return .publish(edition: below(LifeCatalog.editions.count))
+        default: break
+        }
         let products = LifeCatalog.catalog.productIDs
-        let product = products[Int.random(in: 0..<products.count, using: &random)]
+        let product = products[below(products.count)]
+        let team = "team.monthly"
         let commands: [StoreCommand] = [
-            .buy(product), .buy(product), .buy(product), .buy("steps.monthly", offer: "back"), .cancel(), .resume(),
+            .buy(product), .buy(product), .buy(product), .buy(product), .buy("steps.monthly", offer: "back"),
+            .buy(team, seats: SeatPurchase(quantity: 3, invitation: .developer)), .changeSeats(to: Int64(2 + below(5))),
+            .changeSeats(subscription: team, to: Int64(2 + below(5))), .refundSeats(subscription: team, count: 1),
+            .cancel(), .cancel(subscription: product), .resume(), .resume(subscription: product),
             .change(to: product), .change(to: product), .payment(fails: true, grace: true),
             .payment(fails: true, grace: true), .payment(fails: true, grace: false), .payment(fails: false),
             .payment(fails: false), .payment(fails: false), .refund(), .refund(transaction: product), .reverseRefund(),
             .requestRefund(), .declineRefund(), .share(with: LifeCatalog.accounts[1]),
-            .share(with: LifeCatalog.accounts[1]), .revoke(), .raisePrice(to: 9_990), .consent(), .consent(),
+            .share(subscription: "basic.monthly", with: LifeCatalog.accounts[1]), .revoke(), .raisePrice(to: 9_990),
+            .raisePrice(subscription: product, to: 19_990), .consent(), .consent(subscription: product),
             .extend(days: 5),
         ]
-        return commands[Int.random(in: 0..<commands.count, using: &random)]
+        return .command(commands[below(commands.count)])
     }
 }
 
@@ -56,8 +94,8 @@ extension Life: CustomStringConvertible {
     var description: String {
         let lines = steps.map { step in
             "    .init(pause: .milliseconds(\(step.pause / .milliseconds(1))), account: \(step.account), "
-                + "command: .\(step.command)),"
+                + "place: .\(step.place), deed: .\(step.deed)),"
         }
-        return "seed \(seed), steps: [\n\(lines.joined(separator: "\n"))\n]"
+        return "Life(seed: \(seed), steps: [\n\(lines.joined(separator: "\n"))\n])"
     }
 }

@@ -6,83 +6,57 @@ import Time
 /// Lets a life happen and holds every record against the oracle, again and again.
 struct Trial {
     let life: Life
-    let route: Route
-    let facts: AppleFacts
+    /// Of each environment.
+    let facts: [AppleFacts]
 
-    /// The first difference, or nil. `seen` counts what the oracle spoke of, so that nobody praises an empty trial.
-    func difference(_ seen: inout [String: Int]) throws -> String? {
+    /// The first difference, or nil. The census says what there was to differ in.
+    func difference(_ census: inout Census) throws -> String? {
         var random = StoreRandom(seed: life.seed ^ 0x5DEE_CE66)
-        var store = Store(settings: facts.settings, catalog: LifeCatalog.catalog, at: LifeCatalog.start)
-        for account in LifeCatalog.accounts { _ = try store.createAccount(token: account, at: LifeCatalog.start) }
-        var courier = Courier(route)
+        var worlds = try facts.map { facts in
+            var facts = facts
+            facts.isSigned = life.isSigned
+            return try World(facts, life.route)
+        }
+        var courier = Courier(life.route)
+        var editions = [0]
         var now = LifeCatalog.start
         for (number, step) in life.steps.enumerated() {
             now = now + step.pause
-            var events = store.advance(to: now)
-            if !isAmbiguous(step, store, now) {
-                // What the store refuses is part of life.
-                events += (try? store.perform(step.command, for: LifeCatalog.accounts[step.account], at: now)) ?? []
+            var news: [Observation] = []
+            for index in worlds.indices {
+                news += try worlds[index].advance(to: now, &census)
+                guard worlds[index].environment == step.place else { continue }
+                news += try worlds[index].perform(step, at: now, &census)
             }
-            let news = try events.compactMap(\.notification).compactMap { try facts.observation(of: $0) }
-            courier.take(news, &random)
+            if case .publish(let edition) = step.deed, edition != editions.last {
+                editions.append(edition)
+                census.count("lived: map published")
+            }
+            courier.take(news, &random, &census)
             guard number % 4 == 3 || number == life.steps.count - 1 else { continue }
 
             // Just after all that was signed in one and the same millisecond.
             let instant = now + .milliseconds(200)
-            guard store.nextDue.map({ $0 > instant }) ?? true else { continue }
-            let answers = route == .lossy ? try self.answers(of: store, signedAt: now + .milliseconds(150)) : []
-            courier.settle(answers, &random)
-            if let found = difference(store, courier.records, at: instant, &seen) { return "step \(number): \(found)" }
-        }
-        return nil
-    }
-
-    /// What Get All Subscription Statuses and Get Transaction History would answer now.
-    private func answers(of store: Store, signedAt time: Timestamp) throws -> [Observation] {
-        var answers: [Observation] = []
-        for transaction in LifeCatalog.accounts.flatMap(store.transactions) {
-            answers.append(try facts.observation(.history, transaction, nil, nil, signedAt: time))
-        }
-        for subscription in store.subscriptions.values {
-            guard let newest = store.newest(of: subscription) else { continue }
-            answers.append(
-                try facts.observation(
-                    .status, newest, store.renewal(of: subscription.originalID), subscription.status, signedAt: time))
-        }
-        return answers
-    }
-
-    private func difference(
-        _ store: Store, _ records: [LineageID: LineageRecord], at instant: Timestamp, _ seen: inout [String: Int]
-    ) -> String? {
-        let oracle = Oracle(store: store)
-        for (id, right) in oracle.rights(at: instant) {
-            for trait in right.traits { seen[trait, default: 0] += 1 }
-            let lineage = LineageID(app: LifeCatalog.app, environment: .production, originalTransactionID: id)
-            guard let record = records[lineage] else { return "\(id) is unknown, should be \(right)" }
-            let found = Oracle.Right(record.evaluated(at: instant, map: LifeCatalog.map))
-            if found != right { return "\(id)\n  is        \(found)\n  should be \(right)" }
-        }
-        for account in LifeCatalog.accounts {
-            let evaluation = CustomerEvaluation(
-                of: records.values.filter { $0.customer == account }, at: instant, map: LifeCatalog.map)
-            let found = Set(evaluation.entitlements.filter(\.active).map(\.id))
-            let right = oracle.entitlements(of: account, at: instant)
-            if found != right { return "\(account) has \(found.sorted()), should have \(right.sorted())" }
-        }
-        return nil
-    }
-
-    /// An upgrade after the next period was charged: nothing that Apple signs on its own says that this period, which
-    /// begins later than the upgrade, no longer counts.
-    private func isAmbiguous(_ step: Life.Step, _ store: Store, _ now: Timestamp) -> Bool {
-        switch step.command {
-        case .buy, .change:
-            store.transactions(of: LifeCatalog.accounts[step.account]).contains {
-                $0.purchaseDate > now && !$0.isUpgraded
+            guard worlds.allSatisfy({ world in world.store.nextDue.map { $0 > instant } ?? true }) else { continue }
+            let answers =
+                life.route.asksApple ? try worlds.flatMap { try $0.answers(signedAt: now + .milliseconds(150)) } : []
+            courier.settle(answers, &random, &census)
+            for world in worlds {
+                // Under the map that counts and the one that counted before it.
+                for edition in editions.suffix(2) {
+                    let comparison = Comparison(world: world, records: courier.records, edition: edition)
+                    if let found = comparison.difference(at: instant, &random, &census) {
+                        return "step \(number), \(world.environment), map \(edition): \(found)"
+                    }
+                }
             }
-        default: false
         }
+        let ids = Dictionary(grouping: courier.records.keys, by: \.originalTransactionID)
+        census.count("lived: one id in both environments", ids.values.count { $0.count > 1 })
+        if let mistake = courier.mistake { return mistake }
+        return Order(courier: courier).difference(&random, &census)
+            ?? Stillness(records: courier.records, map: LifeCatalog.maps[editions[editions.count - 1]])
+            .difference(&random, &census)
     }
 }
 
@@ -101,9 +75,9 @@ extension Trial {
                 let pause = life.steps[start..<end].reduce(Duration.zero) { $0 + $1.pause }
                 if end < life.steps.count { life.steps[end].pause += pause }
                 life.steps.removeSubrange(start..<end)
-                let candidate = Trial(life: life, route: route, facts: facts)
-                var seen: [String: Int] = [:]
-                if try candidate.difference(&seen) != nil {
+                let candidate = Trial(life: life, facts: facts)
+                var census = Census()
+                if try candidate.difference(&census) != nil {
                     best = candidate
                     isShorter = true
                 } else {
