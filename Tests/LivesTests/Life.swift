@@ -33,7 +33,9 @@ struct Life: Sendable {
 
     init(seed: UInt64, steps count: Int) {
         var random = StoreRandom(seed: seed)
-        self.init(seed: seed, steps: (0..<count).map { _ in Step.any(&random) })
+        var steps: [Step] = []
+        for _ in 0..<count { steps.append(steps.last?.sequel(&random) ?? Step.any(&random)) }
+        self.init(seed: seed, steps: steps)
     }
 
     /// How the news of it travels.
@@ -50,15 +52,41 @@ extension Life.Step {
     static func any(_ random: inout StoreRandom) -> Life.Step {
         // Mostly days, now and then seconds or most of a year.
         let longest: Int64 =
-            switch Int.random(in: 0..<10, using: &random) {
-            case 0: 60_000
-            case 1: 300 * 86_400_000
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0, 1: 60_000
+            case 2: 300 * 86_400_000
             default: 20 * 86_400_000
             }
         return Life.Step(
             pause: .milliseconds(Int64.random(in: 1...longest, using: &random)),
             account: Int.random(in: 0...1, using: &random),
             place: Int.random(in: 0..<4, using: &random) == 0 ? .sandbox : .production, deed: deed(&random))
+    }
+
+    /// What people often do next, and chance alone would seldom think of; mostly nil.
+    func sequel(_ random: inout StoreRandom) -> Life.Step? {
+        guard Int.random(in: 0..<3, using: &random) == 0 else { return nil }
+        let day: Int64 = 86_400_000
+        var next = self
+        var pause = 1...(3 * day)
+        switch deed {
+        case .refund: next.deed = .reverseRefund(back: 0)
+        case .command(.raisePrice(let subscription, _)): next.deed = .command(.consent(subscription: subscription))
+        case .command(.share):
+            next.account = 1
+            next.deed = .command(.revoke())
+        case .command(.payment(fails: true, _)):
+            pause = 1...(40 * day)
+            next.deed = .command(.payment(fails: false))
+        case .command(.buy("basic.monthly", _, _, _, _)): next.deed = .command(.change(to: "trial.monthly"))
+        case .command(.buy):
+            // When the next month is charged and has not begun.
+            pause = (29 * day)...(30 * day)
+            next.deed = .refund(back: 0)
+        default: return nil
+        }
+        next.pause = .milliseconds(Int64.random(in: pause, using: &random))
+        return next
     }
 
     private static func deed(_ random: inout StoreRandom) -> Life.Deed {
@@ -93,7 +121,7 @@ extension Life: CustomStringConvertible {
     /// The life as the code of a test.
     var description: String {
         let lines = steps.map { step in
-            "    .init(pause: .milliseconds(\(step.pause / .milliseconds(1))), account: \(step.account), "
+            "    .init(pause: .milliseconds(\(Int64(step.pause / .milliseconds(1)))), account: \(step.account), "
                 + "place: .\(step.place), deed: .\(step.deed)),"
         }
         return "Life(seed: \(seed), steps: [\n\(lines.joined(separator: "\n"))\n])"

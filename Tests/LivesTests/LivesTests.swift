@@ -45,7 +45,7 @@ import Testing
         let facts = try StoreEnvironment.allCases.map { try AppleFacts($0, authority: authority) }
         var census = Census()
         for seed in seeds {
-            let trial = Trial(life: Life(seed: seed, steps: 40), facts: facts)
+            let trial = Trial(life: Life(seed: seed, steps: 32), facts: facts)
             if try trial.difference(&census) != nil {
                 let shortest = try trial.shrunk()
                 return (census, "\(shortest.life.route): \(try shortest.difference(&census) ?? "")\n\(shortest.life)")

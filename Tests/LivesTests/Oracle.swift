@@ -135,12 +135,12 @@ extension Oracle {
     func hadAccess(_ id: String, at instant: Timestamp) -> Bool? {
         let bought = store.subscriptions[id]?.transactionIDs ?? [id]
         let begun = bought.compactMap { store.transactions[$0] }.filter { $0.purchaseDate <= instant }
-        // What came of a period after its end is not in the books.
-        guard let current = begun.last, let end = current.expiresDate, instant < end, current.seats == nil else {
-            return nil
-        }
-        // Apple takes an upgraded period back altogether.
-        return !current.isUpgraded && (current.revocation.map { instant < $0.date } ?? true)
+        // What came of a period after its end is not in the books; and an upgraded one grants nothing if Apple ever says so
+        // of it, which it need not.
+        guard let current = begun.last, let end = current.expiresDate, instant < end, current.seats == nil,
+            !current.isUpgraded
+        else { return nil }
+        return current.revocation.map { instant < $0.date } ?? true
     }
 
     /// One entitlement of an account, or one that it had.

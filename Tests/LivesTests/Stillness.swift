@@ -19,7 +19,7 @@ struct Stillness {
             ($0.lineage.environment.rawValue, $0.lineage.originalTransactionID)
                 < ($1.lineage.environment.rawValue, $1.lineage.originalTransactionID)
         }
-        for record in all.shuffled(using: &random).prefix(3) {
+        for record in all.shuffled(using: &random).prefix(2) {
             let found = walk(instants(around: [record], &random), &census) { instant in
                 var evaluation = record.evaluated(at: instant, map: map)
                 let next = evaluation.nextChangeAt
@@ -78,7 +78,7 @@ struct Stillness {
     private func instants(around records: some Sequence<LineageRecord>, _ random: inout StoreRandom) -> [Timestamp] {
         var named: [Timestamp] = []
         for record in records {
-            for fact in record.transactions.suffix(12) {
+            for fact in record.transactions.suffix(6) {
                 named += [fact.purchaseDate, fact.expiresDate, fact.revocationDate].compactMap(\.self)
                 if let end = fact.end(by: map) { named += [end, end + .seconds(86_400)] }
             }

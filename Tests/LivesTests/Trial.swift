@@ -38,8 +38,10 @@ struct Trial {
             // Just after all that was signed in one and the same millisecond.
             let instant = now + .milliseconds(200)
             guard worlds.allSatisfy({ world in world.store.nextDue.map { $0 > instant } ?? true }) else { continue }
-            let answers =
-                life.route.asksApple ? try worlds.flatMap { try $0.answers(signedAt: now + .milliseconds(150)) } : []
+            var answers: [Observation] = []
+            for index in worlds.indices where life.route.asksApple {
+                answers += try worlds[index].answers(signedAt: now + .milliseconds(150))
+            }
             courier.settle(answers, &random, &census)
             for world in worlds {
                 // Under the map that counts and the one that counted before it.

@@ -8,6 +8,8 @@ struct World {
     private(set) var store: Store
     let facts: AppleFacts
     let route: Route
+    /// What has changed since is what the history says that one asks for next.
+    private var lastChangeAnswered: UInt64 = 0
 
     var environment: StoreEnvironment { facts.environment }
 
@@ -64,17 +66,18 @@ struct World {
         }
     }
 
-    /// What Get All Subscription Statuses and Get Transaction History would answer now.
-    func answers(signedAt time: Timestamp) throws -> [Observation] {
+    /// What Get All Subscription Statuses would answer now, and Get Transaction History from where it was left.
+    mutating func answers(signedAt time: Timestamp) throws -> [Observation] {
         var answers: [Observation] = []
-        for transaction in LifeCatalog.accounts.flatMap(store.transactions) {
+        for transaction in LifeCatalog.accounts.flatMap(store.transactions)
+        where transaction.change > lastChangeAnswered {
             answers.append(try facts.answer(.history, transaction, nil, nil, signedAt: time))
         }
+        lastChangeAnswered = store.transactions.lastChange
         for (id, subscription) in store.subscriptions.sorted(by: { $0.key < $1.key }) {
             guard let newest = store.newest(of: subscription) else { continue }
             answers.append(
-                try facts.answer(
-                    .status, newest, store.renewal(of: id), subscription.status, signedAt: time))
+                try facts.answer(.status, newest, store.renewal(of: id), subscription.status, signedAt: time))
         }
         return answers
     }
