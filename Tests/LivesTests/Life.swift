@@ -38,6 +38,9 @@ struct Life: Sendable {
         self.init(seed: seed, steps: steps)
     }
 
+    /// The map that counts at first.
+    var firstEdition: Int { Int(seed / 7 % UInt64(LifeCatalog.editions.count)) }
+
     /// How the news of it travels.
     var route: Route { Route.allCases[Int(seed % UInt64(Route.allCases.count))] }
 
@@ -78,6 +81,9 @@ extension Life.Step {
         case .command(.payment(fails: true, _)):
             pause = 1...(40 * day)
             next.deed = .command(.payment(fails: false))
+        case .command(.cancel(let subscription)): next.deed = .command(.resume(subscription: subscription))
+        case .command(.change(let subscription, _)):
+            next.deed = .command(.change(subscription: subscription, to: "premium.monthly"))
         case .command(.buy("basic.monthly", _, _, _, _)): next.deed = .command(.change(to: "trial.monthly"))
         case .command(.buy):
             // When the next month is charged and has not begun.

@@ -18,7 +18,7 @@ struct Trial {
             return try World(facts, life.route)
         }
         var courier = Courier(life.route)
-        var editions = [0]
+        var editions = [life.firstEdition]
         var now = LifeCatalog.start
         for (number, step) in life.steps.enumerated() {
             now = now + step.pause
