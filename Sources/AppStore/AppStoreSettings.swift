@@ -45,7 +45,7 @@ package struct AppStoreSettings: Sendable {
         for path in files {
             settings.note(path, of: "appStore.roots", holdsSecret: false)
             do {
-                let more = try TrustedRoots(file: try File.bytes(at: path, limit: 1 << 20))
+                let more = try TrustedRoots(file: try File.regularBytes(at: path, limit: 1 << 20))
                 own = own?.adding(more) ?? more
             } catch {
                 settings.complain(about: "appStore.roots", "\(path): \(error)")

@@ -78,10 +78,10 @@ extension BrokerSettings {
             "broker.tls.keyFile", holdsSecret: true, "PEM file of the key of our own certificate.")
         if let authority {
             tls = TLS(certificateAuthorityFile: authority, certificateFile: certificate, keyFile: key)
-        } else if certificate != nil || key != nil {
+        } else if !settings.isGiven("broker.tls.certificateAuthorityFile"), certificate != nil || key != nil {
             settings.complain(about: "broker.tls.certificateAuthorityFile", "is needed for TLS")
         }
-        if (certificate == nil) != (key == nil) {
+        if settings.isGiven("broker.tls.certificateFile") != settings.isGiven("broker.tls.keyFile") {
             settings.complain(about: "broker.tls.keyFile", "goes with broker.tls.certificateFile")
         }
         prefix = settings.string("broker.prefix", default: prefix, "What all names of exchanges and queues begin with.")

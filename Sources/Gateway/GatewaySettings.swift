@@ -66,14 +66,26 @@ package struct GatewaySettings: Sendable {
         switch (secret, digest.map(hexadecimal)) {
         case (let secret?, nil):
             guard secret.value.utf8.count >= 16 else {
-                settings.complain(about: "secret", "must have at least 16 characters")
+                settings.complain(aboutSecret: "secret", "must have at least 16 characters")
                 return nil
             }
             bytes = BearerKey.digest(of: Array(secret.value.utf8))
-        case (nil, let digest??) where digest.count == 32: bytes = digest
-        default:
-            settings.complain(
-                about: "secret", "give the key itself or its digest, 64 hexadecimal digits, and not both")
+        case (nil, let digest?):
+            guard let digest, digest.count == 32 else {
+                settings.complain(about: "digest", "must be the SHA-256 of the key, 64 hexadecimal digits")
+                return nil
+            }
+            bytes = digest
+        case (.some, .some):
+            settings.complain(aboutSecret: "secret", "give the key itself or its digest, and not both")
+            return nil
+        case (nil, nil):
+            // What is given and cannot be read has been complained about.
+            if !["secret", "secretFile", "digest"].contains(where: settings.isGiven) {
+                settings.complain(
+                    about: "secret",
+                    "give the key itself (secret or secretFile) or its digest, 64 hexadecimal digits (digest)")
+            }
             return nil
         }
         return BearerKey(

@@ -74,11 +74,12 @@ package struct HTTPServerSettings: Sendable {
             prefix + "certificateFile", "Certificate chain in PEM, leaf first; TLS is spoken when it is given.")
         let key = settings.optionalFile(
             prefix + "privateKeyFile", holdsSecret: true, "The certificate's private key in PEM.")
-        switch (chain, key) {
-        case (let chain?, let key?): certificate = Certificate(chainFile: chain, keyFile: key)
-        case (nil, nil): break
-        default:
-            settings.complain(about: prefix + "certificateFile", "needs privateKeyFile, and the other way round")
+        if let chain, let key { certificate = Certificate(chainFile: chain, keyFile: key) }
+        let (chainName, keyName) = (prefix + "certificateFile", prefix + "privateKeyFile")
+        if settings.isGiven(chainName) != settings.isGiven(keyName) {
+            let (given, other) =
+                settings.isGiven(chainName) ? (chainName, "privateKeyFile") : (keyName, "certificateFile")
+            settings.complain(about: given, "needs \(other) beside it")
         }
     }
 

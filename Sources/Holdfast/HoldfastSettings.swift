@@ -92,7 +92,7 @@ struct HoldfastSettings: Sendable {
     static func reader(path: String?) throws -> SettingsReader? {
         guard let path = path ?? environmentPath else { return nil }
         let bytes: [UInt8]
-        do { bytes = try File.bytes(at: path, limit: 4 << 20) } catch { throw UsageError("\(error)") }
+        do { bytes = try File.regularBytes(at: path, limit: 4 << 20) } catch { throw UsageError("\(error)") }
         do {
             return SettingsReader(
                 file: try JSONValue.parse(bytes, allowingComments: true), environment: processEnvironment)

@@ -2,7 +2,27 @@ internal import Glibc
 
 /// Whole small files: settings, keys, certificates, product maps.
 package enum File {
-    /// The bytes of the file at `path`; throws EFBIG when there are more than `limit`.
+    /// The bytes of a file that settings name, or of the settings themselves. Only a regular file will do: opening a
+    /// named pipe waits for somebody to write, and a device may never end.
+    package static func regularBytes(at path: String, limit: Int = 16 << 20) throws(SystemError) -> [UInt8] {
+        let facts: FileFacts
+        do { facts = try FileFacts(of: path) } catch { throw SystemError(call: "open \(path)", code: error.code) }
+        if let other = facts.otherKind {
+            throw SystemError(call: "open \(path)", code: EINVAL, reason: "it is \(other), not a regular file")
+        }
+        // Should it have become something else meanwhile, that does not keep us waiting either.
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { throw SystemError(call: "open \(path)") }
+        defer { close(file) }
+        return try bytes(from: file, called: path, limit: limit)
+    }
+
+    /// The text of a file that settings name; what is not UTF-8 becomes U+FFFD.
+    package static func regularText(at path: String, limit: Int = 16 << 20) throws(SystemError) -> String {
+        String(decoding: try regularBytes(at: path, limit: limit), as: UTF8.self)
+    }
+
+    /// The bytes of the file at `path`, be it a pipe or a device; throws EFBIG when there are more than `limit`.
     package static func bytes(at path: String, limit: Int = 16 << 20) throws(SystemError) -> [UInt8] {
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw SystemError(call: "open \(path)") }

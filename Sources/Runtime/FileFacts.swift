@@ -4,6 +4,8 @@ internal import Glibc
 /// What the system says of a file or a folder.
 package struct FileFacts: Sendable, Hashable {
     package let isFolder: Bool
+    /// What it is if it is no regular file, with its article.
+    package let otherKind: String?
     /// The permission bits, such as 0o640.
     package let permissions: UInt32
     package let owner: UInt32
@@ -12,6 +14,15 @@ package struct FileFacts: Sendable, Hashable {
         var (mode, owner): (UInt32, UInt32) = (0, 0)
         guard unsafe holdfast_stat(path, &mode, &owner) == 0 else { throw SystemError(call: "stat \(path)") }
         isFolder = mode & S_IFMT == S_IFDIR
+        otherKind =
+            switch mode & S_IFMT {
+            case S_IFREG: nil
+            case S_IFDIR: "a folder"
+            case S_IFIFO: "a named pipe"
+            case S_IFSOCK: "a socket"
+            case S_IFCHR, S_IFBLK: "a device"
+            default: "something else"
+            }
         permissions = mode & 0o7777
         self.owner = owner
     }

@@ -42,3 +42,21 @@ enum ByteCount {
         return unit.map { "\(bytes / $0.bytes)\($0.suffix)" } ?? "\(bytes)"
     }
 }
+
+/// What a setting is called in the environment.
+enum EnvironmentVariable {
+    /// `broker.connectTimeout` is `HOLDFAST_BROKER_CONNECT_TIMEOUT`.
+    static func name(of path: [String]) -> String {
+        var text = "HOLDFAST"
+        for name in path {
+            text += "_"
+            var previous: Character = "_"
+            for character in name {
+                if character.isUppercase, previous.isLowercase { text += "_" }
+                text += character.isLetter || character.isNumber ? character.uppercased() : "_"
+                previous = character
+            }
+        }
+        return text
+    }
+}

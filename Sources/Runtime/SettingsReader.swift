@@ -46,7 +46,7 @@ package struct SettingsReader: Sendable {
     /// file that holds a secret.
     package init(
         file: JSONValue, environment: [String: String],
-        readFile: @escaping @Sendable (String) throws -> String = { try File.text(at: $0) }
+        readFile: @escaping @Sendable (String) throws -> String = { try File.regularText(at: $0) }
     ) {
         self.init(file: file, environment: environment, isDocumenting: false, readFile: readFile)
     }
@@ -124,7 +124,7 @@ package struct SettingsReader: Sendable {
         let direct = read(key, .secret, fallback.map(Secret.init), fallback.map { _ in "<redacted>" }, help) {
             Secret($0)
         }
-        if environment[Self.variable(path(key))] == nil, value(at: path(key))?.string != nil {
+        if environment[EnvironmentVariable.name(of: path(key))] == nil, value(at: path(key))?.string != nil {
             secretsWithin.append(path(key).joined(separator: "."))
         }
         var named: String?
@@ -258,7 +258,23 @@ package struct SettingsReader: Sendable {
 
     /// Lets a part add a complaint of its own about `key`, such as two settings that contradict each other.
     package mutating func complain(about key: String, _ complaint: String) {
-        if !isDocumenting { problems.append("\(path(key).joined(separator: ".")): \(complaint)") }
+        let path = path(key)
+        let variable = EnvironmentVariable.name(of: path)
+        let origin = environment[variable] == nil ? path.joined(separator: ".") : variable
+        if !isDocumenting { problems.append("\(origin): \(complaint)") }
+    }
+
+    /// The same about a secret, under the name by which it was given: `key`, or `<key>File`.
+    package mutating func complain(aboutSecret key: String, _ complaint: String) {
+        complain(about: isGiven(key + "File") ? key + "File" : key, complaint)
+    }
+
+    /// Whether something is given for `key`, usable or not. What is not usable has been complained about, and a part that
+    /// misses it need not.
+    package func isGiven(_ key: String) -> Bool {
+        let path = path(key)
+        if environment[EnvironmentVariable.name(of: path)] != nil { return true }
+        return value(at: path).map { !$0.isNull } ?? false
     }
 
     // MARK: The end
@@ -307,7 +323,7 @@ package struct SettingsReader: Sendable {
     ) -> Value? {
         let path = path(key)
         let name = path.joined(separator: ".")
-        let variable = Self.variable(path)
+        let variable = EnvironmentVariable.name(of: path)
         claimed.insert(path)
         claimedVariables.insert(variable)
         let (origin, text) = text(of: type, at: path, variable, name)
@@ -368,26 +384,4 @@ package struct SettingsReader: Sendable {
     private func suggestion(for name: String, among known: Set<String>) -> String {
         NearestName.to(name, among: known).map { "; did you mean \($0)?" } ?? ""
     }
-
-    /// `broker.connectTimeout` is `HOLDFAST_BROKER_CONNECT_TIMEOUT`.
-    private static func variable(_ path: [String]) -> String {
-        var text = "HOLDFAST"
-        for name in path {
-            text += "_"
-            var previous: Character = "_"
-            for character in name {
-                if character.isUppercase, previous.isLowercase { text += "_" }
-                text += character.isLetter || character.isNumber ? character.uppercased() : "_"
-                previous = character
-            }
-        }
-        return text
-    }
-}
-
-/// Everything that is wrong with the settings, a sentence each.
-package struct SettingsError: Error, Sendable, CustomStringConvertible {
-    package let problems: [String]
-    package init(problems: [String]) { self.problems = problems }
-    package var description: String { problems.joined(separator: "\n") }
 }

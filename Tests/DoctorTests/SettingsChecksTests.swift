@@ -158,6 +158,41 @@ import Time
             nowhere.output.contains("wrong        settings  open /nowhere/holdfast.json: No such file or directory"))
     }
 
+    @Test(.timeLimit(.minutes(1))) func aPipeOrADeviceInPlaceOfAFileIsNamedAndKeepsNobodyWaiting() async throws {
+        let folder = try TemporaryFolder("doctor-pipe")
+        let pipe = folder.file("pipe")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let program = try ChildProcess.product("holdfast")
+        let itself = try await Command.run(program, ["doctor", "--settings", pipe])
+        #expect(itself.status == 1)
+        check(itself.output.contains("open \(pipe): it is a named pipe, not a regular file"), itself.output)
+        for command in [
+            ["settings"], ["gateway"], ["explain", "x"], ["quarantine", "list"], ["api", "transaction", "1"],
+        ] {
+            let result = try await Command.run(program, command + ["--settings", pipe])
+            #expect(result.status == 2, "\(command)")
+            check(result.output.contains("it is a named pipe, not a regular file"), "\(command): \(result.output)")
+        }
+        let examinee = try Examinee(
+            #","redis":{"passwordFile":"\#(pipe)"},"keys":{"b":{"secretFile":"\#(pipe)"}}"#,
+            #","appStore":{"roots":["\#(pipe)"]},"broker":{"passwordFile":"/dev/zero"}"#,
+            #","gateway":{"http":{"certificateFile":"\#(pipe)","privateKeyFile":"/dev/tty"}}"#)
+        let result = try await examinee.examine("--no-network")
+        #expect(result["settings"].status == "wrong")
+        let mistakes = result["settings"].remedies
+        // Each once, and nothing else.
+        let names = Set(mistakes.map { String($0.prefix { $0 != ":" }) })
+        #expect(
+            names == [
+                "redis.passwordFile", "keys.b.secretFile", "appStore.roots", "broker.passwordFile",
+                "gateway.http.certificateFile", "gateway.http.privateKeyFile",
+            ])
+        #expect(mistakes.count == 6)
+        check(mistakes.allSatisfy { $0.hasSuffix(", not a regular file") }, "\(mistakes)")
+        #expect(result["files"].status == "wrong")
+        #expect(result["trusted roots"].status == "wrong")
+    }
+
     /// A self-signed certificate and its key.
     static func certificate(in examinee: Examinee, _ options: String...) async throws -> (
         certificate: String, key: String

@@ -84,7 +84,15 @@ struct KeyTests {
     @Test(arguments: [
         ("{\"keys\": {\"a\": {\"secret\": \"short\"}}}", "keys.a.secret"),
         ("{\"keys\": {\"a\": {}}}", "keys.a.secret"),
-        ("{\"keys\": {\"a\": {\"digest\": \"abc\"}}}", "keys.a.secret"),
+        ("{\"keys\": {\"a\": {\"digest\": \"abc\"}}}", "keys.a.digest"),
+        ("{\"keys\": {\"a\": {\"digest\": 7}}}", "keys.a.digest"),
+        ("{\"keys\": {\"a\": {\"secretFile\": \"/nowhere\"}}}", "keys.a.secretFile"),
+        ("{\"keys\": {\"a\": {\"secretFile\": \"/dev/zero\"}}}", "keys.a.secretFile"),
+        ("{\"keys\": {\"a\": {\"secretFile\": \"/proc/sys/net/core/somaxconn\"}}}", "keys.a.secretFile"),
+        (
+            "{\"gateway\": {\"http\": {\"certificateFile\": \"/nowhere\", \"privateKeyFile\": \"/etc/hostname\"}}}",
+            "gateway.http.certificateFile"
+        ),
         ("{\"keys\": {\"a\": {\"secret\": \"staple-staple-staple\", \"scopes\": [\"root\"]}}}", "keys.a.scopes"),
         (
             "{\"spool\": {\"segmentBytes\": \"1MiB\"}, \"gateway\": {\"intakeBodyBytes\": \"1MiB\"}}",

@@ -25,9 +25,11 @@ package struct ServerAPIKey: Sendable {
         let secret = settings.secret(
             "serverAPI.privateKey", "The key itself: the text of the AuthKey_….p8 file that was downloaded once.")
         guard keyID != nil || issuerID != nil || secret != nil else { return nil }
+        let isFileGiven = settings.isGiven("serverAPI.privateKeyFile")
         for (name, isMissing) in [
-            ("serverAPI.keyId", keyID?.isEmpty ?? true), ("serverAPI.issuerId", issuerID?.isEmpty ?? true),
-            ("serverAPI.privateKeyFile", secret == nil),
+            ("serverAPI.keyId", keyID?.isEmpty ?? !settings.isGiven("serverAPI.keyId")),
+            ("serverAPI.issuerId", issuerID?.isEmpty ?? !settings.isGiven("serverAPI.issuerId")),
+            ("serverAPI.privateKeyFile", secret == nil && !isFileGiven && !settings.isGiven("serverAPI.privateKey")),
         ] where isMissing {
             settings.complain(
                 about: name, "is needed too; keyId, issuerId and privateKeyFile go together, or leave all three out")
@@ -44,8 +46,11 @@ package struct ServerAPIKey: Sendable {
     }
 
     private static func complain(_ settings: inout SettingsReader, _ reason: String) {
+        let remedy =
+            settings.isGiven("serverAPI.privateKeyFile")
+            ? "name the AuthKey_….p8 file" : "give the text of the AuthKey_….p8 file, its line breaks written \\n,"
         settings.complain(
-            about: "serverAPI.privateKeyFile",
-            "\(reason); name the AuthKey_….p8 file as App Store Connect gave it (PKCS#8, P-256, not encrypted)")
+            aboutSecret: "serverAPI.privateKey",
+            "\(reason); \(remedy) as App Store Connect gave it (PKCS#8, P-256, not encrypted)")
     }
 }

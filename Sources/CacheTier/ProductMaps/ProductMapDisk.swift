@@ -30,7 +30,7 @@ struct ProductMapDisk: Sendable {
     func load(_ app: AppID) -> Found {
         let path = path(app)
         let bytes: [UInt8]
-        do { bytes = try File.bytes(at: path, limit: ProductMapDocument.maximumBytes + 65_536) } catch {
+        do { bytes = try File.regularBytes(at: path, limit: ProductMapDocument.maximumBytes + 65_536) } catch {
             return error.isNoSuchFile ? .nothing : .failure(error)
         }
         do { return .map(try Self.decode(bytes)) } catch {

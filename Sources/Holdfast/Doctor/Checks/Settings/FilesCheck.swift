@@ -20,7 +20,7 @@ struct FilesCheck: Check {
     private func finding(of path: String, _ setting: String, holdsSecret: Bool) -> Finding {
         let facts: FileFacts
         do throws(SystemError) {
-            _ = try File.bytes(at: path)
+            _ = try File.regularBytes(at: path)
             facts = try FileFacts(of: path)
         } catch {
             return .wrong("\(setting): \(error)", "Put the file there, readable for the user that runs holdfast.")

@@ -12,7 +12,7 @@ struct RootsCheck: Check {
         var findings: [Finding] = []
         for file in patient.files where file.setting == "appStore.roots" {
             do {
-                _ = try TrustedRoots(file: try File.bytes(at: file.path, limit: 1 << 20))
+                _ = try TrustedRoots(file: try File.regularBytes(at: file.path, limit: 1 << 20))
             } catch {
                 findings.append(
                     .wrong(
