@@ -83,17 +83,15 @@ enum Console {
     /// What comes from elsewhere may hold anything, and goes to a terminal: no controls, and no more than fits.
     static func printable(_ text: String?) -> String {
         guard let text, !text.isEmpty else { return "-" }
-        return String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.prefix(500).map { scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: "\u{FFFD}"
-                    default: scalar
-                    }
-                }))
+        return text.printable()
     }
 
+    /// Says on standard error what went wrong, in one line or several. Much of it was said by others.
     static func error(_ text: String) {
-        Log.standardError(Array("holdfast: \(text)\n".utf8))
+        // What was shown before it stands before it, also where both go to one file.
+        fflush(nil)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        Log.standardError(
+            Array("holdfast: \(lines.map { String($0).printable(limit: 65_536) }.joined(separator: "\n"))\n".utf8))
     }
 }

@@ -53,7 +53,7 @@ enum ReceiptCommand {
                 return 1
             }
             if case .xcode = receipt { Console.error("Xcode made it: the App Store does not know this transaction") }
-            print(id)
+            print(id.printable())
             return 0
         } catch {
             Console.error(error.sentence)

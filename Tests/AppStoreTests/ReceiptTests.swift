@@ -223,6 +223,8 @@ import Time
             (String(text.dropLast()), .notBase64, "cut off"), (text.replacing("A", with: "%2B"), .notBase64, "URL"),
             (text.replacing("A", with: "-"), .notBase64, "base64url"),
             (text.replacing("A", with: " "), .notBase64, "blanks"),
+            ("MII*%", .notBase64, "base64: it has characters that base64 has not"),
+            ("MII*-_ ", .notBase64, "base64: it has characters that base64 has not"),
             ("MII*", .notBase64, "characters"), ("MIIü", .notBase64, "characters"),
             ("-----BEGIN PKCS7-----\n\(text)\n-----END PKCS7-----", .notBase64, "PEM"),
             ("SGVsbG8sIHdvcmxkIQ==", .notAReceipt, "not of a receipt"),

@@ -1,6 +1,7 @@
 import AppStore
 import Entitlements
 import JSON
+import Runtime
 import TestSupport
 import Testing
 import Time
@@ -80,6 +81,19 @@ import Time
         #expect(try report(try forge.sign("{}")).parts[0].problems.map(\.code) == [.wrongKind])
     }
 
+    @Test(arguments: [
+        ("{}", VerificationFailure.Code.wrongKind, "is of no known kind"), ("[1]", .wrongKind, "is no JSON object"),
+        ("hello", .payload, "is not JSON: "), (#"{"transactionId":"1""#, .payload, "is not JSON: "),
+        ("\u{0}", .payload, "is not JSON: "),
+    ])
+    func aWellSignedPayloadThatIsNoneSaysWhy(
+        _ payload: String, _ code: VerificationFailure.Code, _ said: String
+    ) throws {
+        let problem = try #require(try report(try forge.sign(payload)).parts[0].problems.first)
+        #expect(problem.code == code)
+        check(problem.sentence.hasPrefix("the signature is good, but the payload \(said)"), problem.sentence)
+    }
+
     @Test(arguments: ["", " ", "x", "{", "{}", "[]", "a.b.c", #"{"signedPayload":"a.b.c"}"#])
     func anythingElseIsReportedAsMalformed(text: String) throws {
         let report = try report(text)
@@ -98,6 +112,17 @@ import Time
         let payload = Forge.transaction(["productId": .string("a\u{1B}[2J\u{9B}b")])
         let text = try report(try forge.sign(payload)).text
         check(!text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x9B })
+        for evil in ["\u{202E}", "\u{2066}", "\u{85}", "\u{7F}", "\u{2028}", "\u{200F}", "\u{FEFF}", "\r\n"] {
+            let payloads = [
+                Forge.transaction(["productId": .string(evil), evil: .string(evil), "environment": .string(evil)]),
+                Forge.transaction([evil + "x": Forge.number(1)]), Forge.json(["other": .string(evil)]),
+                Forge.renewalInfo(["originalTransactionId": .string("1" + evil)]),
+            ]
+            for payload in payloads {
+                let text = try report(try forge.sign(payload), expecting: .init(bundleID: "b" + evil)).text
+                check(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.isPrintable }, text.debugDescription)
+            }
+        }
     }
 
     @Test func allMistakesOfAPartAreReported() throws {

@@ -25,6 +25,42 @@ import Testing
         #expect(value["parts"]?.array?.first?["problems"]?.array?.first?["code"]?.string == "notTrusted")
     }
 
+    @Test func aReceiptIsToldApartAndItsCommandIsNamed() async throws {
+        let program = try ChildProcess.product("holdfast")
+        let forge = try ReceiptForge()
+        let der = try forge.sign(ReceiptForge.builder().payload)
+        for input in [der, Array(Base64.encode(der).utf8), Array(Base64.encode(Array(Base64.encode(der).utf8)).utf8)] {
+            let result = try await Command.run(program, ["verify", "-"], socketInput: input)
+            #expect(result.status == 1)
+            check(
+                result.output.contains("it looks like a receipt, not like a JWS: see holdfast receipt"), result.output)
+        }
+        // DER of another kind is no receipt.
+        let root = try await holdfast("\(fixtures)/testCA.der")
+        check(!root.output.contains("receipt"), root.output)
+    }
+
+    @Test func whatEndsAtAnotherRootIsHintedAt() async throws {
+        let result = try await holdfast("\(fixtures)/testNotification")
+        #expect(result.status == 1)
+        check(result.output.contains("  hint     if that root is to count"), result.output)
+        check(result.output.contains("--root FILE"), result.output)
+        let fine = try await holdfast("--root", "\(fixtures)/testCA.der", "\(fixtures)/testNotification")
+        check(!fine.output.contains("hint"), fine.output)
+    }
+
+    @Test func aPipeIsReadAsAnyFile() async throws {
+        let program = try ChildProcess.product("holdfast")
+        for command in [
+            "'\(program)' verify --root '\(fixtures)/testCA.der' /dev/stdin < '\(fixtures)/testNotification'",
+            "cat '\(fixtures)/testNotification' | '\(program)' verify --root '\(fixtures)/testCA.der' /dev/stdin",
+            "'\(program)' verify --root '\(fixtures)/testCA.der' <(cat '\(fixtures)/testNotification')",
+        ] {
+            let result = try await Command.run("/bin/bash", ["-c", command])
+            #expect(result.status == 0, "\(command): \(result.output)")
+        }
+    }
+
     @Test func whatIsAskedForIsChecked() async throws {
         let root = ["--root", "\(fixtures)/testCA.der"]
         let file = "\(fixtures)/testNotification"

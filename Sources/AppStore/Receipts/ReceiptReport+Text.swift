@@ -1,3 +1,4 @@
+internal import Runtime
 internal import Time
 
 /// The report as people read it.
@@ -5,13 +6,16 @@ extension ReceiptReport {
     package var text: String {
         var lines = [title]
         if receipt != nil { lines.append(row("transaction id", receipt?.transactionID ?? "none: it has no purchases")) }
-        if let failure { lines.append("  WRONG  \(printable(failure.sentence)) (\(failure.code.rawValue))") }
+        if let failure { lines.append("  WRONG  \(failure.sentence) (\(failure.code.rawValue))") }
+        if failure?.sentence.hasSuffix(ChainCheck.unknownRoot) == true {
+            lines.append("  hint   if that root is to count, such as a simulator's: --root FILE")
+        }
         for warning in claims?.warnings ?? [] { lines.append("  warning  \(warning)") }
         if let verified {
             lines.append("  signed with \(verified.digest), certificates up to the trusted root")
-            lines += verified.chain.map { link in
+            lines += verified.chain.flatMap { link in
                 let days = "\(link.notBefore.rfc3339.prefix(10)) to \(link.notAfter.rfc3339.prefix(10))"
-                return "    \(link.subject)\n      valid \(days), SHA-256 \(link.fingerprint)"
+                return ["    \(link.subject)", "      valid \(days), SHA-256 \(link.fingerprint)"]
             }
         }
         if let claims {
@@ -24,18 +28,19 @@ extension ReceiptReport {
             if let environment = receipt.environment { lines.append(row("environment", environment)) }
             lines += receipt.fields.map { row($0.key, $0.value) }
         }
-        return lines.joined(separator: "\n") + "\n\n" + (isFine ? "Everything is fine.\n" : "This is not fine.\n")
+        lines += ["", isFine ? "Everything is fine." : "This is not fine."]
+        return lines.map { $0.printable(limit: PayloadField.longestLine) + "\n" }.joined()
     }
 
     private var title: String {
         switch receipt {
         case .app(let signed):
-            "an app receipt for \(printable(signed.claims.bundleID ?? "no app")), "
+            "an app receipt for \(signed.claims.bundleID ?? "no app"), "
                 + (verified.map { $0.isApples ? "signed by Apple" : "signed under the given root, not Apple's" }
                     ?? "not verified")
-        case .xcode(let receipt): "a receipt made by Xcode for \(printable(receipt.claims.bundleID ?? "no app"))"
+        case .xcode(let receipt): "a receipt made by Xcode for \(receipt.claims.bundleID ?? "no app")"
         case .transaction(let receipt):
-            "the receipt of one transaction (iOS 6 style) for \(printable(receipt.bundleID ?? "no app")), not verified"
+            "the receipt of one transaction (iOS 6 style) for \(receipt.bundleID ?? "no app"), not verified"
         case nil: "not a receipt"
         }
     }
@@ -52,8 +57,8 @@ extension ReceiptReport {
     }
 
     private func row(_ name: String, _ value: String) -> String {
-        let shown = value.utf8.count > 200 ? "(\(value.utf8.count) bytes)" : printable(value)
-        return "    \(padded(printable(name), to: 18))  \(shown)"
+        let shown = value.utf8.count > 200 ? "(\(value.utf8.count) bytes)" : value
+        return "    \(padded(name, to: 18))  \(shown)"
     }
 
     private static let shownPurchases = 200
@@ -71,7 +76,7 @@ extension ReceiptReport {
                     purchase.transactionID ?? "", purchase.originalTransactionID ?? "", purchase.productID ?? "",
                     purchase.quantity.map { "\($0)" } ?? "", day(purchase.purchaseDate), day(purchase.expiresDate),
                     day(purchase.cancellationDate), offer,
-                ].map { printable(String($0.prefix(60))) })
+                ].map { String($0.prefix(60)) })
         }
         let widths = (0..<cells[0].count).map { column in cells.map { $0[column].count }.max() ?? 0 }
         var lines = ["  \(purchases.count) purchase\(purchases.count == 1 ? "" : "s")"]
@@ -90,11 +95,6 @@ extension ReceiptReport {
 
 private func padded(_ text: String, to width: Int) -> String {
     text + String(repeating: " ", count: max(0, width - text.count))
-}
-
-/// Foreign text made safe for a terminal.
-private func printable(_ text: String) -> String {
-    text.unicodeScalars.map { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) ? "\u{FFFD}" : String($0) }.joined()
 }
 
 extension String {

@@ -72,15 +72,17 @@ enum ReceiptText {
 
     private static func notBase64(_ text: [UInt8]) -> ReceiptFailure {
         func has(_ character: Character) -> Bool { character.asciiValue.map(text.contains) ?? false }
+        // With one strange character there is one thing that was done to it; with any others it was never base64.
+        func isBase64Beside(_ others: String) -> Bool { text.allSatisfy { isBase64($0) || others.utf8.contains($0) } }
         let hint =
-            if has("%") {
-                "it is still escaped as in a URL (%2B, %2F, %3D)"
-            } else if has("-") || has("_") {
-                "it is base64url, with - and _ in place of + and /"
-            } else if has(" ") {
-                "it has blanks in it, which were + before a form was decoded"
-            } else if !text.allSatisfy({ $0 < 0x80 }) {
+            if !isText(text[...]) {
                 "it has characters that base64 has not; if it is a receipt's file, it is damaged"
+            } else if has("%"), isBase64Beside("%") {
+                "it is still escaped as in a URL (%2B, %2F, %3D)"
+            } else if has("-") || has("_"), isBase64Beside("-_") {
+                "it is base64url, with - and _ in place of + and /"
+            } else if has(" "), isBase64Beside(" ") {
+                "it has blanks in it, which were + before a form was decoded"
             } else if text.allSatisfy(isBase64) {
                 "its length is no multiple of four: something is cut off, or the = at its end"
             } else {

@@ -84,7 +84,7 @@ package struct ReceiptVerifier: Sendable {
         }
         let candidates = roots.certificates.filter { intermediate.namesAsIssuer($0) }
         guard !candidates.isEmpty else {
-            throw ReceiptFailure(.notTrusted, "the chain ends at \(intermediate.issuer), which is not a trusted root")
+            throw ReceiptFailure(.notTrusted, "the chain ends at \(intermediate.issuer), \(ChainCheck.unknownRoot)")
         }
         guard let root = candidates.first(where: { intermediate.isSignedForReceipts(by: $0) }) else {
             throw ReceiptFailure(.notTrusted, "the intermediate names a trusted root but was not signed by it")

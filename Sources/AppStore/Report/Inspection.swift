@@ -33,6 +33,14 @@ struct Inspection {
         let start = bytes.firstIndex { !isSpace($0) } ?? bytes.endIndex
         let end = bytes.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? start
         var jws = bytes[start..<end]
+        if isReceipt(bytes) {
+            var part = Part(place: nil)
+            part.problems = [
+                VerificationFailure(
+                    .malformed, .payload, "it looks like a receipt, not like a JWS: see holdfast receipt")
+            ]
+            return ([part], nil)
+        }
         if jws.first == UInt8(ascii: "{") {
             do { jws = try SignedBody.signedPayload(of: Array(jws)) } catch {
                 var part = Part(place: nil)
@@ -57,6 +65,18 @@ struct Inspection {
         let parts = [outer.part] + nested.map(\.part)
         let isFine = parts.allSatisfy(\.problems.isEmpty)
         return (parts, isFine ? effect(ofNotification: jws, envelope) : nil)
+    }
+
+    /// Whether it is what `holdfast receipt` reads, as it lies on a device or in base64, once or twice.
+    private func isReceipt(_ bytes: [UInt8]) -> Bool {
+        do throws(ReceiptFailure) {
+            switch try ReceiptText.read(bytes) {
+            case .transactionReceipt: return true
+            // Other things begin as DER does; a CMS message names its type at once (1.2.840.113549.1.7).
+            case .container(let der):
+                return der.prefix(32).firstRange(of: [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07]) != nil
+            }
+        } catch { return error.code == .doublyEncoded }
     }
 
     // MARK: One JWS without regard to anything around it
@@ -96,11 +116,21 @@ struct Inspection {
         of jws: ArraySlice<UInt8>, kind: PayloadKind?, by verifier: JWSVerifier
     ) throws(VerificationFailure) -> VerifiedChain {
         guard let kind else {
-            _ = try verifier.verifySignature(jws, part: .payload)
-            throw VerificationFailure(
-                .wrongKind, .payload, "the signature is good, but the payload is of no known kind")
+            let bytes = try verifier.verifySignature(jws, part: .payload).payload
+            throw Self.failure(ofUnknown: bytes)
         }
         return try chain(of: jws, as: kind.payloadType, by: verifier)
+    }
+
+    /// Why a payload that was properly signed is of no kind.
+    private static func failure(ofUnknown payload: [UInt8]) -> VerificationFailure {
+        do throws(JSONError) {
+            let problem = try JSONValue.parse(payload).object == nil ? "is no JSON object" : "is of no known kind"
+            return VerificationFailure(.wrongKind, .payload, "the signature is good, but the payload \(problem)")
+        } catch {
+            return VerificationFailure(
+                .payload, .payload, "the signature is good, but the payload is not JSON: \(error)")
+        }
     }
 
     private func chain<Payload: SignedPayload>(

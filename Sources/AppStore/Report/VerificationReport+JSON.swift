@@ -52,6 +52,7 @@ extension VerificationReport.Part {
             writer.member("retryable", failure.isRetryable)
             writer.endObject()
         }
+        writer.array("hints", hints) { writer, hint in writer.string(hint) }
         writer.array("warnings", warnings) { writer, warning in writer.string(warning.description) }
         let certificates = self.certificates.enumerated().map { index, link in
             (link, index < revocation.count ? revocation[index] : nil)

@@ -1,13 +1,15 @@
 internal import Entitlements
 internal import JSON
+internal import Runtime
 internal import Time
 
 /// The report as people read it.
 extension VerificationReport {
     package var text: String {
-        var text = parts.map { $0.lines.joined(separator: "\n") }.joined(separator: "\n\n") + "\n\n"
-        if let effect { text += "\(effect.sentence)\n" }
-        return text + "\(verdict)\n"
+        var lines = parts.flatMap { $0.lines + [""] }
+        if let effect { lines.append(effect.sentence) }
+        lines.append(verdict)
+        return lines.map { $0.printable(limit: PayloadField.longestLine) + "\n" }.joined()
     }
 
     private var verdict: String {
@@ -25,12 +27,12 @@ extension VerificationReport.Effect {
     fileprivate var sentence: String {
         switch self {
         case .applied(let environment, let id):
-            "It is about the lineage \(printable(id)) (\(environment.rawValue)), and would be applied to it."
+            "It is about the lineage \(id) (\(environment.rawValue)), and would be applied to it."
         case .noted: "It is about no purchase, and would be noted."
         case .transaction(let environment, let id):
-            "It is about the lineage \(printable(id)) (\(environment.rawValue))."
+            "It is about the lineage \(id) (\(environment.rawValue))."
         case .renewalInfo(let environment, let id):
-            "It says how the lineage \(printable(id)) (\(environment.rawValue)) goes on, and counts only beside a transaction."
+            "It says how the lineage \(id) (\(environment.rawValue)) goes on, and counts only beside a transaction."
         }
     }
 }
@@ -38,13 +40,11 @@ extension VerificationReport.Effect {
 extension VerificationReport.Part {
     fileprivate var lines: [String] {
         var lines = [title]
-        for failure in problems { lines.append("  WRONG    \(printable(failure.sentence)) (\(failure.code.rawValue))") }
-        for warning in warnings { lines.append("  warning  \(printable(warning.description))") }
-        if signer == .localTest, !problems.isEmpty {
-            lines.append("  hint     a local test signs with one certificate of its own: --xcode reads such data")
-        }
+        for failure in problems { lines.append("  WRONG    \(failure.sentence) (\(failure.code.rawValue))") }
+        for warning in warnings { lines.append("  warning  \(warning.description)") }
+        for hint in hints { lines.append("  hint     \(hint)") }
         lines += certificateLines
-        let rows = fields.map { (name: printable($0.name), text: $0.shown) }
+        let rows = fields.map { (name: $0.name, text: $0.shown) }
         guard !rows.isEmpty else { return lines + payloadLines }
         let width = min(48, rows.map(\.name.count).max() ?? 0)
         lines.append(vouching)
@@ -58,7 +58,7 @@ extension VerificationReport.Part {
         writer.value(payload)
         return [
             vouching,
-            "    \(writer.text.utf8.count > 2000 ? "(\(writer.text.utf8.count) bytes)" : printable(writer.text))",
+            "    \(writer.text.utf8.count > 2000 ? "(\(writer.text.utf8.count) bytes)" : writer.text)",
         ]
     }
 
@@ -84,25 +84,38 @@ extension VerificationReport.Part {
         guard !certificates.isEmpty else { return ["  no certificates"] }
         let isTrusted = signer == .apple || signer == .givenRoot
         return [isTrusted ? "  certificates, up to the trusted root" : "  certificates in the header"]
-            + certificates.enumerated().map { index, link in
+            + certificates.enumerated().flatMap { index, link in
                 let days = "\(link.notBefore.rfc3339.prefix(10)) to \(link.notAfter.rfc3339.prefix(10))"
-                let status = index < revocation.count ? "\n      revocation: \(printable("\(revocation[index])"))" : ""
-                return "    \(printable(link.subject))\n      valid \(days), SHA-256 \(link.fingerprint)\(status)"
+                let status = index < revocation.count ? ["      revocation: \(revocation[index])"] : []
+                return ["    \(link.subject)", "      valid \(days), SHA-256 \(link.fingerprint)"] + status
             }
     }
 }
 
-extension PayloadField {
-    fileprivate var shown: String {
-        let text = value.utf8.count > 200 ? "(\(value.utf8.count) bytes)" : printable(value)
-        guard isKnown else { return "\(text)  (not known to this version)" }
-        return meaning.map { "\(text)  (\(printable($0)))" } ?? text
+extension VerificationReport.Part {
+    /// What whoever asked may have meant, when something is wrong with it; in terms of `holdfast verify`.
+    package var hints: [String] {
+        guard !problems.isEmpty else { return [] }
+        var hints: [String] = []
+        if signer == .localTest {
+            hints.append("a local test signs with one certificate of its own: --xcode reads such data")
+        }
+        if problems.contains(where: { $0.sentence.hasSuffix(ChainCheck.unknownRoot) }) {
+            hints.append("if that root is to count, such as a simulator's root.pem: --root FILE")
+        }
+        return hints
     }
 }
 
-/// Foreign text made safe for a terminal.
-private func printable(_ text: String) -> String {
-    text.unicodeScalars.map { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) ? "\u{FFFD}" : String($0) }.joined()
+extension PayloadField {
+    static let longestLine = 4000
+
+    /// The value and what it means, for people; not yet fit for a terminal.
+    package var shown: String {
+        let text = value.utf8.count > 200 ? "(\(value.utf8.count) bytes)" : value
+        guard isKnown else { return "\(text)  (not known to this version)" }
+        return meaning.map { "\(text)  (\($0))" } ?? text
+    }
 }
 
 extension String {

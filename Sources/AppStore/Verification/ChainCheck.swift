@@ -7,6 +7,9 @@ struct ChainCheck {
     let roots: TrustedRoots
     let part: VerificationFailure.Part
 
+    /// How the sentence ends of a chain that may be good under another root.
+    static let unknownRoot = "which is not a trusted root"
+
     /// Reads the three certificates of `x5c`, standard base64 of DER each.
     func certificates(_ x5c: [String]) throws(VerificationFailure) -> [Certificate] {
         var certificates: [Certificate] = []
@@ -59,7 +62,7 @@ struct ChainCheck {
             intermediate.namesAsIssuer($0.certificate) && $0.certificate.allowsIntermediate
         }
         guard !candidates.isEmpty else {
-            throw fail(.notTrusted, "the chain ends at \(intermediate.issuer), which is not a trusted root")
+            throw fail(.notTrusted, "the chain ends at \(intermediate.issuer), \(Self.unknownRoot)")
         }
         guard permit() else { throw fail(.busy, "too many unknown certificate chains at once") }
         guard let root = candidates.first(where: { intermediate.isSigned(by: $0.key) }) else {

@@ -1,4 +1,5 @@
 import JSON
+import Runtime
 
 /// What an examination came to, for people and for scripts.
 struct DoctorReport: Sendable {
@@ -57,8 +58,8 @@ struct DoctorLines: Sendable {
         let margin = String(repeating: " ", count: Self.wordWidth + 2 + nameWidth + 2)
         let head =
             coloured(finding.verdict, finding.verdict.word.padded(to: Self.wordWidth)) + "  "
-            + outcome.name.padded(to: nameWidth) + "  " + Self.printable(finding.sentence)
-        return ([head] + finding.remedies.map { "\(margin)> \(Self.printable($0))" }).joined(separator: "\n")
+            + outcome.name.padded(to: nameWidth) + "  " + finding.sentence.printable(limit: 1000)
+        return ([head] + finding.remedies.map { "\(margin)> \($0.printable(limit: 1000))" }).joined(separator: "\n")
     }
 
     private func coloured(_ verdict: Finding.Verdict, _ text: String) -> String {
@@ -71,18 +72,6 @@ struct DoctorLines: Sendable {
             case .notChecked: "2"
             }
         return "\u{1B}[\(code)m\(text)\u{1B}[0m"
-    }
-
-    /// What servers say may hold anything, and goes to a terminal.
-    private static func printable(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.prefix(1000).map { scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator: " "
-                    default: scalar
-                    }
-                }))
     }
 }
 
