@@ -15,7 +15,8 @@ internal import CCurl
     private var headers = HTTPHeaders()
     private var headerBytes = 0
     private var body: [UInt8] = []
-    private var isTooLarge = false
+    /// What of the answer was more than is taken.
+    private var excess: String?
 
     private static let maximumHeaderBytes = 64 << 10
 
@@ -42,8 +43,8 @@ internal import CCurl
 
     /// Tells the caller how it ended; called once.
     func finish(_ result: CURLcode) {
-        guard !isTooLarge, result != CURLE_FILESIZE_EXCEEDED else {
-            return completion(.failure(HTTPClientError(.tooLarge, "the answer exceeds \(maximumBytes) bytes")))
+        if let excess = excess ?? (result == CURLE_FILESIZE_EXCEEDED ? excessOfBody : nil) {
+            return completion(.failure(HTTPClientError(.tooLarge, excess)))
         }
         guard result == CURLE_OK else {
             let text = unsafe errorText[0] == 0 ? curl_easy_strerror(result) : UnsafePointer(errorText)
@@ -151,17 +152,21 @@ internal import CCurl
         let chunk = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
         if asHeader {
             headerBytes += count
-            guard headerBytes <= Self.maximumHeaderBytes else { return refuse() }
+            guard headerBytes <= Self.maximumHeaderBytes else {
+                return refuse("the header of the answer exceeds \(Self.maximumHeaderBytes) bytes")
+            }
             unsafe headerLine(String(decoding: chunk, as: UTF8.self))
         } else {
-            guard body.count + count <= maximumBytes else { return refuse() }
+            guard body.count + count <= maximumBytes else { return refuse(excessOfBody) }
             unsafe body.append(contentsOf: chunk)
         }
         return count
     }
 
-    private func refuse() -> Int {
-        isTooLarge = true
+    private var excessOfBody: String { "the answer exceeds \(maximumBytes) bytes" }
+
+    private func refuse(_ excess: String) -> Int {
+        self.excess = excess
         return 0
     }
 

@@ -1,5 +1,6 @@
 import AppStore
 import Entitlements
+import Runtime
 import TestSupport
 import Testing
 import Time
@@ -106,6 +107,21 @@ import Time
             do throws(ServerAPIFailure) { _ = try await pages.next() } catch { failure = error }
             #expect(failure?.kind == .unreadable)
             #expect(stage.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: [String(repeating: "t", count: 4097), "a\\u0000b", "a\\u001Bb", "a\u{202E}b", "a\u{9B}b"])
+    func anAbsurdTokenIsTheServersMistakeAndIsNotRepeated(_ token: String) async throws {
+        let body = #"{"signedTransactions":["t"],"hasMore":true,"revision":"\#(token)"}"#
+        try await Stage.with(answering: { _ in answer(200, body) }) { stage in
+            var pages = try stage.client.history("1", .sweep)
+            #expect(try await pages.next()?.page.signedTransactions == ["t"])
+            var failure: ServerAPIFailure?
+            do throws(ServerAPIFailure) { _ = try await pages.next() } catch { failure = error }
+            #expect(failure?.kind == .unreadable)
+            #expect(stage.requests.count == 1)
+            let text = try #require(failure?.description)
+            check(text.utf8.count < 500 && text.unicodeScalars.allSatisfy(\.isPrintable), text.debugDescription)
         }
     }
 

@@ -116,6 +116,33 @@ import Time
         #expect(lines.all.count == 1)
     }
 
+    @Test(arguments: [-365, -2, 2, 365, 300_000])
+    func anAbsurdDateIsNotTakenForTheClocksSkew(_ days: Int64) async throws {
+        let clock = TestClock(Self.start)
+        let absurd = Self.start + .seconds(days * 86_400)
+        try await Stage.with(clock: clock.wall, answering: { _ in Self.dated(401, absurd) }) { stage in
+            let failure = await stage.failure { () async throws(ServerAPIFailure) in
+                try await stage.client.transaction("1", .support)
+            }
+            #expect(failure?.kind == .unauthorized)
+            check(failure?.message.contains("the answer's Date is more than 24") == true, "\(failure?.message ?? "")")
+            #expect(stage.requests.count == 1)
+            #expect(stage.client.skew == nil)
+            // What it said is still to be seen.
+            #expect(stage.client.skewBounds != nil)
+        }
+    }
+
+    @Test func whatWasBelievedStaysWhenAnAbsurdDateComes() throws {
+        let clock = ServerClock(.system, gauge: Metrics().gauge("skew", ""), log: .discarding)
+        let sent = try #require(Timestamp(rfc3339: "2026-11-30T02:14:00.000Z"))
+        clock.observe("Mon, 30 Nov 2026 02:15:00 GMT", sent: sent, received: sent)
+        #expect(clock.skew == .milliseconds(60_500))
+        clock.observe("Fri, 30 Nov 2096 02:15:00 GMT", sent: sent, received: sent)
+        #expect(clock.skew == .milliseconds(60_500))
+        check(clock.bounds.map { $0.lowerBound > .seconds(86_400) } == true)
+    }
+
     @Test func a401WithARightClockIsNotTriedAgain() async throws {
         let clock = TestClock(Self.start)
         try await Stage.with(clock: clock.wall, answering: { _ in Self.dated(401, clock.now) }) { stage in

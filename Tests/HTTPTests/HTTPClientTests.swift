@@ -24,11 +24,15 @@ import Testing
     }
 
     private func failure(of client: HTTPClient, _ request: HTTPClientRequest) async -> HTTPClientError.Code? {
+        await error(of: client, request)?.code
+    }
+
+    private func error(of client: HTTPClient, _ request: HTTPClientRequest) async -> HTTPClientError? {
         do throws(HTTPClientError) {
             _ = try await client.send(request)
             return nil
         } catch {
-            return error.code
+            return error
         }
     }
 
@@ -166,7 +170,12 @@ import Testing
     func anAnswerBeyondTheLimitIsTooLarge(_ excess: Excess) async throws {
         let server = try ScriptedServer { _ in .answerAndClose(excess.answer) }
         try await withClient(HTTPClientSettings(maximumResponseBytes: 100)) { client in
-            #expect(await failure(of: client, HTTPClientRequest(.get, server.url)) == .tooLarge)
+            let error = await error(of: client, HTTPClientRequest(.get, server.url))
+            #expect(error?.code == .tooLarge)
+            #expect(
+                error?.detail
+                    == (excess == .headers
+                        ? "the header of the answer exceeds 65536 bytes" : "the answer exceeds 100 bytes"))
         }
     }
 

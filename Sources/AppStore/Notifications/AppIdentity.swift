@@ -1,4 +1,6 @@
-internal import Entitlements
+package import Entitlements
+package import JSON
+internal import Runtime
 
 /// Which app signed data must be for.
 package struct AppIdentity: Sendable, Hashable {
@@ -51,6 +53,30 @@ extension AppIdentity {
         return mistakes
     }
 
+    /// All that does not fit in what an answer of the Server API says of itself, as far as it says anything.
+    package func mistakes(inAnswer answer: JSONValue, from environment: StoreEnvironment) -> [String] {
+        func given(_ name: String) -> JSONValue? { answer[name].flatMap { $0.isNull ? nil : $0 } }
+        func shown(_ value: JSONValue) -> String {
+            if let text = value.string { return quoted(text) }
+            var writer = JSONWriter()
+            writer.value(value)
+            return writer.text.printable(limit: 100)
+        }
+        var mistakes: [String] = []
+        if let named = given("bundleId"), named.string != bundleID {
+            mistakes.append("it is for \(shown(named)), not for \(quoted(bundleID))")
+        }
+        if environment == .production, let named = given("appAppleId"), let appAppleID, named.int64 != appAppleID {
+            mistakes.append("it is for the app \(shown(named)), not for \(appAppleID)")
+        }
+        if let named = given("environment"),
+            named.string.map({ StoreEnvironment(Raw(raw: $0)) == environment }) != true
+        {
+            mistakes.append("it is from \(shown(named)), and \(environment.appleName) was asked")
+        }
+        return mistakes
+    }
+
     /// All in which a nested part contradicts an envelope for this app from `environment`.
     func disagreements(
         in origin: PayloadOrigin, of kind: PayloadKind, environment: StoreEnvironment
@@ -81,8 +107,8 @@ extension PayloadKind {
     var namesAppleID: Bool { self == .notification || self == .appTransaction || self == .realtimeRequest }
 }
 
-/// Foreign text in a sentence: in quotation marks, control characters escaped, of bounded length.
+/// Foreign text in a sentence: in quotation marks, what is not to be shown escaped, of bounded length.
 func quoted(_ text: String) -> String {
-    let shown = text.unicodeScalars.prefix(100).map { $0.escaped(asASCII: false) }.joined()
+    let shown = text.unicodeScalars.prefix(100).map { $0.escaped(asASCII: !$0.isPrintable) }.joined()
     return "\"\(shown)\(text.unicodeScalars.count > 100 ? "…" : "")\""
 }

@@ -24,7 +24,23 @@ package struct EnvironmentFinder: Sendable {
         do throws(ServerAPIFailure) {
             return (.sandbox, try await sandbox.transaction(transactionID, priority))
         } catch {
-            throw first.kind == .unauthorized && error.kind == .unauthorized ? first : error
+            throw first.kind == .unauthorized && error.kind == .unauthorized ? first : Self.failure(first, error)
         }
+    }
+
+    /// The sandbox's failure, which says what production said.
+    private static func failure(_ production: ServerAPIFailure, _ sandbox: ServerAPIFailure) -> ServerAPIFailure {
+        let refused = production.kind == .unauthorized
+        let message =
+            switch (refused, sandbox.isTransactionNotFound) {
+            case (false, true): "neither production nor the sandbox knows it"
+            case (true, true): "the sandbox does not know it, and production does not take the key (401)"
+            case (false, false): "production does not know it, and of the sandbox: \(sandbox.message)"
+            case (true, false): "production does not take the key (401), and of the sandbox: \(sandbox.message)"
+            }
+        return ServerAPIFailure(
+            sandbox.kind, sandbox.endpoint, message, status: sandbox.status, code: sandbox.code,
+            isRetryable: sandbox.isRetryable, retryAfter: sandbox.retryAfter,
+            remedy: sandbox.isTransactionNotFound && !refused ? "it may belong to another app" : nil)
     }
 }

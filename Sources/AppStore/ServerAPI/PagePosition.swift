@@ -1,5 +1,6 @@
 package import Entitlements
 internal import JSON
+internal import Runtime
 
 /// Where a list that comes in pages was left: the call with all its parameters, and the token of the next page. As
 /// text it survives the process, and it goes on in another.
@@ -49,6 +50,14 @@ package struct PagePosition: Sendable, Hashable {
         }
         guard let next, !next.isEmpty else {
             throw ServerAPIFailure(.unreadable, endpoint, "there is more, but the answer does not say where")
+        }
+        guard let key = endpoint.pageKey, let field = endpoint.fields.first(where: { $0.name == key }),
+            field.normalised(next) == next, next.unicodeScalars.allSatisfy(\.isPrintable)
+        else {
+            throw ServerAPIFailure(
+                .unreadable, endpoint,
+                "there is more, but the token that says where is none: \(next.utf8.count) bytes that begin \(quoted(next))"
+            )
         }
         guard next != token, next != remembered else {
             throw ServerAPIFailure(

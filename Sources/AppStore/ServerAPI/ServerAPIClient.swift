@@ -51,7 +51,7 @@ package final class ServerAPIClient: Sendable {
             log: log.part("app-store-api").with(["environment": .init(environment.rawValue)]))
     }
 
-    /// How far the App Store's clock is ahead of ours, to a second or so; nil before the first answer.
+    /// How far the App Store's clock is ahead of ours, to a second or so; nil before the first answer that can be believed.
     package var skew: Duration? { clock.skew }
 
     /// Between which it must lie, given how long the last answer took.
@@ -98,7 +98,8 @@ package final class ServerAPIClient: Sendable {
             }
         }
         let judge = ServerAPIJudge(
-            endpoint: request.endpoint, environment: environment, skew: clock.skew, localNow: clock.localNow)
+            endpoint: request.endpoint, environment: environment, skew: clock.skew,
+            isDateDoubtful: clock.isDoubtful, localNow: clock.localNow)
         if response.status == 429 {
             await budget.pause(lane(of: request), for: judge.delay(response))
         }

@@ -41,6 +41,8 @@ package struct ServerAPIFailure: Error, Sendable, Hashable, CustomStringConverti
     package let isRetryable: Bool
     /// By this machine's clock.
     package let retryAfter: Timestamp?
+    /// What to do about it.
+    private let remedy: String?
 
     /// Apple's name of the code.
     package var name: String? { code.flatMap(ServerAPIErrorCode.name) }
@@ -48,7 +50,7 @@ package struct ServerAPIFailure: Error, Sendable, Hashable, CustomStringConverti
 
     package init(
         _ kind: Kind, _ endpoint: ServerAPIEndpoint?, _ message: String, status: Int? = nil, code: Int64? = nil,
-        isRetryable: Bool? = nil, retryAfter: Timestamp? = nil
+        isRetryable: Bool? = nil, retryAfter: Timestamp? = nil, remedy: String? = nil
     ) {
         self.kind = kind
         self.endpoint = endpoint
@@ -56,6 +58,7 @@ package struct ServerAPIFailure: Error, Sendable, Hashable, CustomStringConverti
         self.code = code
         self.message = message
         self.retryAfter = retryAfter
+        self.remedy = remedy ?? code.flatMap(ServerAPIErrorCode.remedy)
         self.isRetryable = isRetryable ?? Self.passes(kind)
     }
 
@@ -71,7 +74,7 @@ package struct ServerAPIFailure: Error, Sendable, Hashable, CustomStringConverti
         let facts = [status.map { "\($0)" }, code.map { "\($0)" }, name].compactMap { $0 }
         if !facts.isEmpty { text += facts.joined(separator: " ") + ": " }
         text += message
-        if let code, let remedy = ServerAPIErrorCode.remedy(code) { text += " (\(remedy))" }
+        if let remedy { text += " (\(remedy))" }
         if let retryAfter { text += "; again from \(retryAfter.rfc3339)" }
         return text
     }

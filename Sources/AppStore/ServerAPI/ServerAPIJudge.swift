@@ -1,6 +1,7 @@
 internal import Entitlements
 internal import HTTP
 internal import JSON
+internal import Runtime
 internal import Time
 
 /// Tells answers from errors, and says of an error what it is.
@@ -8,6 +9,8 @@ struct ServerAPIJudge {
     let endpoint: ServerAPIEndpoint
     let environment: StoreEnvironment
     let skew: Duration?
+    /// Whether the answer's `Date` was too far off to be believed.
+    var isDateDoubtful = false
     let localNow: Timestamp
 
     func answer(_ response: HTTPClientResponse) throws(ServerAPIFailure) -> ServerAPIAnswer {
@@ -43,7 +46,7 @@ struct ServerAPIJudge {
         // Whatever content type it claims: a proxy may have changed it, and Apple's own has varied.
         let body = response.body.count <= 1 << 16 ? parsed(response.body) : nil
         let code = body?["errorCode"]?.int64
-        let sentence = body?["errorMessage"]?.string.map(Self.plain)
+        let sentence = body?["errorMessage"]?.string.map { $0.printable() }
         let kind: ServerAPIFailure.Kind
         switch status {
         case 401: kind = .unauthorized
@@ -67,11 +70,6 @@ struct ServerAPIJudge {
             retryAfter: retryAfter)
     }
 
-    /// It goes to logs and terminals.
-    private static func plain(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.prefix(500).map { $0.value < 0x20 ? "\u{FFFD}" : $0 }))
-    }
-
     private func parsed(_ body: [UInt8]) -> JSONValue? {
         do throws(JSONError) { return try JSONValue.parse(body, maximumDepth: 8) } catch { return nil }
     }
@@ -86,7 +84,9 @@ struct ServerAPIJudge {
                     ? "the app has never been released, and production answers 401 until then (use the sandbox); " : "")
                 + "this machine's clock is wrong "
                 + (skew.map { "(Apple's is ahead by \($0 / .seconds(1)) s, which was taken into account)" }
-                    ?? "(Apple's time is not known)")
+                    ?? (isDateDoubtful
+                        ? "(the answer's Date is more than \(ServerClock.believable / .seconds(3600)) h away from it; a proxy's?)"
+                        : "(Apple's time is not known)"))
         case 429: "Apple's rate limit is exceeded"
         case 300..<400: "a redirect, which Apple never sends: is there a proxy, or is the URL in the settings wrong?"
         case let status:

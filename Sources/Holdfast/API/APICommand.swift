@@ -34,7 +34,11 @@ enum APICommand {
         Calls count in the same budget as those of running gateways and consumers, through Redis, and go first. Without
         Redis they keep to this process's own part of Apple's limits.
 
-        Exit codes: 0 fine, 1 Apple refused it, 2 usage or settings, 3 Apple or the way to it fails: try again later.
+        What is signed in an answer is verified, and an answer must be for this app and environment: what is not is
+        said on standard error.
+
+        Exit codes: 0 fine, 1 Apple refused it, or something in its answer is not to be trusted, 2 usage or settings,
+        3 Apple or the way to it fails: try again later.
         """
 
     private static let common: Set<String> = ["app", "environment", "settings", "pages", "resume"]
@@ -80,17 +84,18 @@ enum APICommand {
             case .call(let request) where request.endpoint.pageKey != nil:
                 position = try session.client.start(of: request)
             case .call(let request):
-                session.show(try await session.client.answer(to: request, .support).body)
-                return 0
+                let answer = try await session.client.answer(to: request, .support)
+                return session.show(answer.body, of: request.endpoint) ? 0 : 1
             }
             let lister = APILister(session: session, mostPages: mostPages)
-            switch position.endpoint {
-            case .history, .historyV1: try await lister.read(position, as: HistoryResponse.self)
-            case .refunds: try await lister.read(position, as: RefundHistoryResponse.self)
-            case .groupMembers: try await lister.read(position, as: GroupMembersResponse.self)
-            default: try await lister.read(position, as: NotificationHistoryResponse.self)
-            }
-            return 0
+            let isFine =
+                switch position.endpoint {
+                case .history, .historyV1: try await lister.read(position, as: HistoryResponse.self)
+                case .refunds: try await lister.read(position, as: RefundHistoryResponse.self)
+                case .groupMembers: try await lister.read(position, as: GroupMembersResponse.self)
+                default: try await lister.read(position, as: NotificationHistoryResponse.self)
+                }
+            return isFine ? 0 : 1
         } catch {
             return session.report(error)
         }
@@ -98,10 +103,18 @@ enum APICommand {
 
     private static func find(_ arguments: CommandArguments) async throws -> Int32 {
         guard arguments.operands.count == 2 else { throw UsageError("find takes one transaction id") }
+        let given =
+            ["environment", "pages", "resume"].filter { arguments.value($0) != nil }
+            + parameters.filter { !arguments.values($0).isEmpty } + ["sandbox", "decode"].filter(arguments.has)
+        if let option = given.first {
+            throw UsageError("find asks both environments for one transaction, and takes no --\(option)")
+        }
         return try await APISession.with(arguments, environment: .production) { session in
             let finder = EnvironmentFinder(production: session.client, sandbox: session.client(for: .sandbox))
             do throws(ServerAPIFailure) {
-                let found = try await finder.find(arguments.operands[1], .support)
+                let id = arguments.operands[1]
+                let found = try await finder.find(id, .support)
+                let report = session.report(on: found.response.signedTransactionInfo, from: found.environment)
                 if arguments.has("json") {
                     var json = JSONWriter()
                     json.beginObject()
@@ -109,11 +122,14 @@ enum APICommand {
                     json.endObject()
                     Console.line(json.text)
                 } else {
-                    Console.line(found.environment.rawValue)
+                    let product =
+                        report.parts.first?.payload?["productId"]?.string.map { ", of the product \($0)" } ?? ""
+                    let place = found.environment == .production ? "production" : "the sandbox"
+                    Console.line("The transaction \(id) is in \(place)\(product).".printable())
                 }
-                return 0
+                return session.complain(about: report, at: "signedTransactionInfo") ? 1 : 0
             } catch {
-                return session.report(error)
+                return session.report(error, isLost: true)
             }
         }
     }

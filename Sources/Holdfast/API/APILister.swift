@@ -5,15 +5,16 @@ struct APILister {
     let session: APISession
     let mostPages: Int
 
+    /// Returns whether every page could be trusted.
     func read<Page: ServerAPIPage>(
         _ position: PagePosition, as: Page.Type
-    ) async throws(ServerAPIFailure) {
+    ) async throws(ServerAPIFailure) -> Bool {
         var pages: ServerAPIPages<Page> = try session.client.pages(resuming: position, .support)
-        var count = 0
+        var (count, isFine) = (0, true)
         do throws(ServerAPIFailure) {
             while count < mostPages, let read = try await pages.next() {
                 count += 1
-                session.show(read.body)
+                if !session.show(read.body, of: position.endpoint) { isFine = false }
                 for warning in read.page.warnings { Console.error("in this page, \(warning)") }
                 if !read.next.isFinished { Console.error("page \(read.next.pages), there is more") }
             }
@@ -22,6 +23,7 @@ struct APILister {
             throw error
         }
         if !pages.position.isFinished { offerToResume(pages.position) }
+        return isFine
     }
 
     private func offerToResume(_ position: PagePosition) {

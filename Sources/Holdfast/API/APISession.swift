@@ -77,30 +77,54 @@ struct APISession {
 
     // MARK: Showing
 
-    /// Shows an answer of Apple's, or a page of one.
-    func show(_ body: [UInt8]) {
-        if asJSON, !decodes {
-            // As it came; only an answer of nothing is nothing.
-            if !body.isEmpty { Console.line(String(decoding: body, as: UTF8.self)) }
-            return
+    /// Shows an answer of Apple's, or a page of one, and says on standard error what in it is not to be trusted. Returns
+    /// whether nothing is.
+    func show(_ body: [UInt8], of endpoint: ServerAPIEndpoint) -> Bool {
+        guard !body.isEmpty else {
+            // As it came, an answer of nothing is nothing.
+            if !asJSON || decodes { Console.line(asJSON ? #"{"answer":null,"problems":[],"signed":[]}"# : "done") }
+            return true
         }
-        guard !body.isEmpty else { return Console.line(asJSON ? #"{"answer":null,"signed":[]}"# : "done") }
         let answer: JSONValue
         do throws(JSONError) { answer = try JSONValue.parse(body) } catch {
-            return Console.line(String(decoding: body, as: UTF8.self))
+            // Endpoints that answer nothing may say anything.
+            Console.line(
+                asJSON ? String(decoding: body, as: UTF8.self) : String(decoding: body, as: UTF8.self).printable())
+            return true
         }
-        let view = APIAnswerView(answer) { text in
-            VerificationReport(
-                of: Array(text.utf8), verifier: verifier,
-                expecting: VerificationReport.Expectation(
-                    bundleID: app.identity.bundleID, appAppleID: app.identity.appAppleID, environment: environment),
-                now: WallClock.system.now())
+        let view = APIAnswerView(
+            answer, of: endpoint, problems: app.identity.mistakes(inAnswer: answer, from: environment)
+        ) { report(on: $0, from: environment) }
+        if asJSON {
+            Console.line(decodes ? view.json(raw: body) : String(decoding: body, as: UTF8.self))
+        } else {
+            Console.line(view.text)
         }
-        Console.line(asJSON ? view.json(raw: body) : view.text)
+        for problem in view.problems { Console.error("NOT TO BE TRUSTED: \(problem)") }
+        for signed in view.signed { complain(about: signed.report, at: signed.place) }
+        return view.problems.isEmpty && view.signed.allSatisfy(\.report.isFine)
     }
 
-    /// Says what went wrong; returns the exit code.
-    func report(_ failure: ServerAPIFailure) -> Int32 {
+    /// A report on something signed in an answer of that environment.
+    func report(on text: String, from environment: StoreEnvironment) -> VerificationReport {
+        VerificationReport(
+            of: Array(text.utf8), verifier: verifier,
+            expecting: VerificationReport.Expectation(
+                bundleID: app.identity.bundleID, appAppleID: app.identity.appAppleID, environment: environment),
+            now: WallClock.system.now())
+    }
+
+    /// Says on standard error what is wrong with something signed; returns whether anything is.
+    @discardableResult func complain(about report: VerificationReport, at place: String) -> Bool {
+        for part in report.parts where !part.problems.isEmpty {
+            let location = [place, part.place].compactMap(\.self).joined(separator: ", ")
+            Console.error("NOT TO BE TRUSTED: \(location): \(part.problems.map(\.sentence).joined(separator: "; "))")
+        }
+        return !report.isFine
+    }
+
+    /// Says what went wrong; returns the exit code. `isLost`: both environments were asked.
+    func report(_ failure: ServerAPIFailure, isLost: Bool = false) -> Int32 {
         if asJSON {
             var json = JSONWriter()
             json.beginObject()
@@ -117,12 +141,14 @@ struct APISession {
             Console.line(json.text)
         }
         Console.error(failure.description)
-        if failure.isTransactionNotFound, environment == .production {
+        if failure.isTransactionNotFound, environment == .production, !isLost {
             Console.error("--sandbox asks the other environment; holdfast api find ID asks both")
         }
         switch failure.kind {
         case .invalidRequest, .key: return 2
-        default: return failure.isRetryable ? 3 : 1
+        case .refused, .unauthorized: return failure.isRetryable ? 3 : 1
+        // Apple has not answered, or somebody else has.
+        default: return 3
         }
     }
 }
