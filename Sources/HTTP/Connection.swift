@@ -18,14 +18,6 @@ final class Connection {
         case closed
     }
 
-    /// What of a connection has a deadline. A new value means a new deadline.
-    private struct Wait: Equatable {
-        enum Kind { case header, body, idle, write, linger }
-        var kind: Kind
-        /// Which request, or which piece of an answer.
-        var number: Int
-    }
-
     let id: UInt64
     let peer: PeerAddress
     private let descriptor: Int32
@@ -34,16 +26,14 @@ final class Connection {
     private var tls: TLSSession?
     private var parser: RequestParser
     private var phase = Phase.reading
-    private var output: [UInt8] = []
-    private var sentOfOutput = 0
-    private var sentInAll = 0
+    private var output = OutputBuffer()
     private var requests = 0
     private var peerEnded = false
     private var wantsMoreOutputRoom = false
     private var isTaskRunning = false
 
     private var interest: EventLoop.Interest = .read
-    private var wait: Wait?
+    private var wait: ConnectionWait?
     private var deadline: ContinuousClock.Instant = .now
     private var timer: (id: EventLoop.TimerID, due: ContinuousClock.Instant)?
 
@@ -145,7 +135,7 @@ final class Connection {
             case .ended: peerEnded = true
             case .failed(let error): tlsFailed(error)
             }
-            tls.takeOutput(into: &output)
+            tls.takeOutput(into: &output.bytes)
         } else {
             parser.receive(bytes)
         }
@@ -164,13 +154,13 @@ final class Connection {
             wantsMoreOutputRoom = false
             answerWhatIsComplete()
             flush()
-        } while wantsMoreOutputRoom && sentOfOutput == output.count
+        } while wantsMoreOutputRoom && output.isEmpty
         settle()
     }
 
     private func answerWhatIsComplete() {
         while case .reading = phase {
-            guard output.count - sentOfOutput < Self.outputHighWater else {
+            guard output.count < Self.outputHighWater else {
                 wantsMoreOutputRoom = true
                 return
             }
@@ -234,7 +224,7 @@ final class Connection {
         closes = closes || !traits.keepsAlive || set.isDraining || peerEnded && parser.backlog == 0
         set.metrics.answered(response.status)
         if tls == nil {
-            ResponseWriter.write(response, to: &output, date: set.dateNow(), traits: traits, closes: closes)
+            ResponseWriter.write(response, to: &output.bytes, date: set.dateNow(), traits: traits, closes: closes)
         } else {
             var bytes: [UInt8] = []
             ResponseWriter.write(response, to: &bytes, date: set.dateNow(), traits: traits, closes: closes)
@@ -251,37 +241,22 @@ final class Connection {
     private func emit(_ bytes: [UInt8]) {
         if let tls {
             if !tls.send(bytes) { phase = .closing }
-            tls.takeOutput(into: &output)
+            tls.takeOutput(into: &output.bytes)
         } else {
-            output.append(contentsOf: bytes)
+            output.bytes.append(contentsOf: bytes)
         }
     }
 
     private func flush() {
-        while sentOfOutput < output.count {
-            let count = unsafe output.withUnsafeBytes { buffer in
-                unsafe send(
-                    descriptor, buffer.baseAddress?.advanced(by: sentOfOutput), buffer.count - sentOfOutput,
-                    Int32(MSG_NOSIGNAL))
-            }
-            if count < 0 {
-                if errno == EINTR { continue }
-                if errno != EAGAIN { close() }
-                return
-            }
-            sentOfOutput += count
-            sentInAll &+= count
-            set.metrics.sentBytes.increment(by: UInt64(count))
-        }
-        output.removeAll(keepingCapacity: output.capacity <= 16 << 10)
-        sentOfOutput = 0
+        let metrics = set.metrics
+        if output.send(to: descriptor, { metrics.sentBytes.increment(by: UInt64($0)) }) == .failed { close() }
     }
 
     // MARK: What comes next
 
     /// Sets interest and deadline to what the connection now waits for.
     private func settle() {
-        let isSending = sentOfOutput < output.count
+        let isSending = !output.isEmpty
         if case .closing = phase, !isSending { endOutput() }
         switch phase {
         case .closed: return
@@ -291,14 +266,14 @@ final class Connection {
                 return
             }
             want(.read)
-            awaiting(Wait(kind: .linger, number: 0))
+            awaiting(ConnectionWait(.linger))
         case .closing:
             want(.write)
-            awaiting(Wait(kind: .write, number: sentInAll >> 16))
+            awaiting(ConnectionWait(.write, output.sentInAll >> 16))
         case .answering:
             if isSending {
                 want(.write)
-                awaiting(Wait(kind: .write, number: sentInAll >> 16))
+                awaiting(ConnectionWait(.write, output.sentInAll >> 16))
             } else {
                 want(peerEnded ? [] : interest.subtracting(.write))
                 wait = nil
@@ -306,16 +281,16 @@ final class Connection {
         case .reading:
             if isSending {
                 want(.write)
-                awaiting(Wait(kind: .write, number: sentInAll >> 16))
+                awaiting(ConnectionWait(.write, output.sentInAll >> 16))
                 return
             }
             want(.read)
             if parser.isWithinBody {
-                awaiting(Wait(kind: .body, number: requests))
+                awaiting(ConnectionWait(.body, requests))
             } else if parser.isWithinHeader || requests == 0 {
-                awaiting(Wait(kind: .header, number: requests))
+                awaiting(ConnectionWait(.header, requests))
             } else {
-                awaiting(Wait(kind: .idle, number: requests))
+                awaiting(ConnectionWait(.idle, requests))
             }
         }
     }
@@ -323,7 +298,7 @@ final class Connection {
     private func endOutput() {
         if let tls {
             tls.endSending()
-            tls.takeOutput(into: &output)
+            tls.takeOutput(into: &output.bytes)
             flush()
             if case .closed = phase { return }
         }
@@ -342,23 +317,13 @@ final class Connection {
         }
     }
 
-    private func awaiting(_ next: Wait) {
+    private func awaiting(_ next: ConnectionWait) {
         guard next != wait else { return }
         wait = next
-        deadline = .now + duration(of: next.kind)
+        deadline = .now + next.limit(by: set.settings)
         // A timer that fires too early looks again; so a kept connection does not set one per request.
         if let timer, timer.due <= deadline { return }
         setTimer()
-    }
-
-    private func duration(of kind: Wait.Kind) -> Duration {
-        switch kind {
-        case .header: set.settings.headerDeadline
-        case .body: set.settings.bodyDeadline
-        case .idle: set.settings.idleDeadline
-        case .write: set.settings.writeDeadline
-        case .linger: set.settings.lingerDeadline
-        }
     }
 
     private func setTimer() {
@@ -399,8 +364,7 @@ final class Connection {
         set.loop.unwatch(descriptor)
         Glibc.close(descriptor)
         tls = nil
-        output = []
-        sentOfOutput = 0
+        output.discard()
         parser = RequestParser(limits: set.parserLimits)
         if !isTaskRunning { set.remove(self) }
     }
