@@ -1,5 +1,4 @@
 import AppStore
-import Glibc
 import HTTP
 import Runtime
 import TestSupport
@@ -7,13 +6,18 @@ import Testing
 
 /// Over TLS and HTTP/2, against nginx with a certificate of its own.
 @Suite(.timeLimit(.minutes(1))) struct TransportTests {
-    private static let program = "/usr/sbin/nginx"
-    private static var isInstalled: Bool { access(program, X_OK) == 0 }
-
-    @Test(.enabled(if: isInstalled, "nginx is not installed"))
+    @Test(.enabled(if: NginxServer.isInstalled, "nginx is not installed"))
     func manyCallsShareOneConnectionOverHTTP2() async throws {
         let folder = try TemporaryFolder("api-h2")
-        let (process, port) = try await Self.startNginx(in: folder)
+        try await folder.makeCertificate(for: "IP:127.0.0.1")
+        let (nginx, port) = try await NginxServer.overHTTP2(
+            """
+            location /inApps/v1/transactions {
+                default_type application/json;
+                return 200 '{"signedTransactionInfo":"$connection $server_protocol"}';
+            }
+            location / { return 404; }
+            """, in: folder)
         try await Stage.with {
             $0.productionURL = "https://127.0.0.1:\(port)"
             $0.http.certificateAuthorityFile = folder.file("chain.pem")
@@ -52,7 +56,7 @@ import Testing
             }
             #expect(failure?.kind == .tls)
         }
-        await process.kill()
+        await nginx.stop()
     }
 
     @Test func oneConnectionServesOneCallAfterTheOther() async throws {
@@ -74,56 +78,5 @@ import Testing
             check(proxy.exchanges.first?.request.hasPrefix("GET http://127.0.0.1:") == true)
             #expect(stage.requests.isEmpty)
         }
-    }
-
-    /// Starts nginx on a port that was free a moment ago, and on another if somebody was quicker.
-    private static func startNginx(in folder: TemporaryFolder) async throws -> (ChildProcess, Int) {
-        let made = try await Command.run(
-            "/usr/bin/openssl",
-            [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder.file("key.pem"),
-                "-out", folder.file("chain.pem"),
-            ])
-        guard made.status == 0 else { throw CommandError(made.output) }
-        for attempt in 0..<5 {
-            let port = try ScriptedServer { _ in .silence }.port
-            let path = try folder.write(configuration(port, in: folder), to: "nginx-\(attempt).conf")
-            let process = try ChildProcess(
-                program, ["-p", folder.path, "-e", folder.file("error.log"), "-c", path],
-                log: folder.file("output-\(attempt)"))
-            let probe = ["s_client", "-connect", "127.0.0.1:\(port)", "-brief"]
-            let isUp = try await eventually(within: .seconds(5)) {
-                try await Command.run("/usr/bin/openssl", probe).status == 0
-            }
-            if isUp { return (process, port) }
-            await process.kill()
-        }
-        throw CommandError("nginx does not start")
-    }
-
-    private static func configuration(_ port: Int, in folder: TemporaryFolder) -> String {
-        let scratch = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .map { "\($0)_temp_path \(folder.file($0));" }.joined(separator: "\n    ")
-        return """
-            daemon off;
-            master_process off;
-            pid \(folder.file("pid"));
-            events { worker_connections 512; }
-            http {
-                access_log off;
-                \(scratch)
-                server {
-                    listen 127.0.0.1:\(port) ssl http2;
-                    ssl_certificate \(folder.file("chain.pem"));
-                    ssl_certificate_key \(folder.file("key.pem"));
-                    location /inApps/v1/transactions {
-                        default_type application/json;
-                        return 200 '{"signedTransactionInfo":"$connection $server_protocol"}';
-                    }
-                    location / { return 404; }
-                }
-            }
-            """
     }
 }

@@ -9,14 +9,8 @@ struct BrokerTLSTests {
     private static func withServer(_ body: (RabbitMQServer, TemporaryFolder) async throws -> Void) async throws {
         let folder = try TemporaryFolder("tls")
         for name in ["localhost", "stranger"] {
-            let result = try await Command.run(
-                "/usr/bin/openssl",
-                [
-                    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                    "-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:\(name)",
-                    "-keyout", folder.file("\(name).key"), "-out", folder.file("\(name).pem"),
-                ])
-            guard result.status == 0 else { throw CommandError(result.output) }
+            try await folder.makeCertificate(
+                of: name, for: "DNS:\(name)", certificate: "\(name).pem", key: "\(name).key")
         }
         let server = try await RabbitMQServer(tls: (folder.file("localhost.pem"), folder.file("localhost.key")))
         do { try await body(server, folder) } catch {

@@ -5,17 +5,6 @@ import TestSupport
 import Testing
 
 @Suite struct TLSTests {
-    /// Makes a self-signed certificate for 127.0.0.1 in `folder`.
-    private static func makeCertificate(_ name: String, in folder: TemporaryFolder) async throws {
-        let result = try await Command.run(
-            "/usr/bin/openssl",
-            [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                "-subj", "/CN=\(name)", "-keyout", folder.file("key.pem"), "-out", folder.file("chain.pem"),
-            ])
-        guard result.status == 0 else { throw CommandError(result.output) }
-    }
-
     /// Sends `request` by OpenSSL's own client and returns all it says, the handshake included.
     private static func talk(to port: Int, _ request: String, _ options: String = "") async throws -> String {
         try await Command.run(
@@ -34,7 +23,7 @@ import Testing
         _ body: (RunningServer, TemporaryFolder) async throws -> Void
     ) async throws {
         let folder = try TemporaryFolder("tls")
-        try await makeCertificate("first", in: folder)
+        try await folder.makeCertificate(of: "first")
         try await withServer {
             $0.certificate = .init(chainFile: folder.file("chain.pem"), keyFile: folder.file("key.pem"))
             change(&$0)
@@ -75,12 +64,12 @@ import Testing
     @Test func aReloadShowsTheNewCertificateAndABadOneIsNotTaken() async throws {
         try await Self.withTLS { server, folder in
             #expect(try await Self.talk(to: server.port, Self.get).contains("CN = first"))
-            try await Self.makeCertificate("second", in: folder)
+            try await folder.makeCertificate(of: "second")
             await server.server.reload()
             #expect(try await Self.talk(to: server.port, Self.get).contains("CN = second"))
             // A key that belongs to another chain, then no key at all.
             let other = try TemporaryFolder("tls")
-            try await Self.makeCertificate("third", in: other)
+            try await other.makeCertificate(of: "third")
             #expect(rename(other.file("key.pem"), folder.file("key.pem")) == 0)
             await server.server.reload()
             #expect(try await Self.talk(to: server.port, Self.get).contains("CN = second"))

@@ -16,15 +16,16 @@ struct ConformanceTests {
     }
 
     @Test func everyRequestIsJudgedAsNginxJudgesIt() async throws {
-        let nginx = try await NginxServer()
+        let folder = try TemporaryFolder("nginx")
+        let (nginx, socket) = try await NginxServer.onUnixSocket(in: folder)
         try await withServer { server in
             for item in ConformanceCase.agreed {
-                let theirs = try await Self.statuses(of: item.bytes, from: .path(nginx.socket))
+                let theirs = try await Self.statuses(of: item.bytes, from: .path(socket))
                 let ours = try await Self.statuses(of: item.bytes, from: .port(server.port))
                 #expect(ours == theirs, "\(item.name): we say \(ours), nginx says \(theirs)")
             }
             for deviation in ConformanceDeviation.all {
-                let theirs = try await Self.statuses(of: deviation.item.bytes, from: .path(nginx.socket))
+                let theirs = try await Self.statuses(of: deviation.item.bytes, from: .path(socket))
                 let ours = try await Self.statuses(of: deviation.item.bytes, from: .port(server.port))
                 #expect(ours == deviation.ours, "\(deviation)")
                 #expect(theirs == deviation.nginx, "\(deviation)")
