@@ -1,3 +1,5 @@
+import Runtime
+
 /// One account's life, told line by line.
 struct DemoLife {
     private struct Row {
@@ -108,7 +110,7 @@ struct DemoLife {
     private func say(_ who: String, _ what: String) {
         let seconds = (ContinuousClock.now - began) / .seconds(1)
         let time = String(Int64(seconds * 1000)).leftPadded(to: 7)
-        Console.line("\(time) ms  \(who.padded(to: 5))  \(what)")
+        Console.line("\(time) ms  \(who.padded(to: 5))  \(what)".printable())
     }
 
     /// What each step came to.
