@@ -86,7 +86,15 @@ let package = Package(
                 "Time", "JSON",
             ]),
         tests("SimulatorTests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"]),
-        tests("DoctorTests", ["Holdfast", "Simulator", "AppStore", "Broker", "HTTP", "Runtime", "Time", "JSON"]),
+        tests(
+            "DoctorTests",
+            [
+                "Holdfast", "Simulator", "CacheTier", "AppStore", "Broker", "Redis", "Entitlements", "HTTP", "Runtime",
+                "Time", "JSON",
+            ]),
+        tests(
+            "ProductsTests",
+            ["Holdfast", "Consumer", "CacheTier", "Broker", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
         tests("LivesTests", ["Simulator", "AppStore", "Entitlements", "Time"]),
         tests(
             "LineTests",

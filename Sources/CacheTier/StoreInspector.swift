@@ -55,12 +55,15 @@ package struct StoreInspector: Sendable {
 
     /// What the store, its scripts and the change feed send, each with a key of this layout.
     private static let commands: [[String]] = {
+        let (maps, lease) = ("hf:{p00}:doctor:maps", "hf:{p00}:doctor:maps:lease")
         let (holder, changes) = (StorageLayout.key("doctor:p:holder:nobody"), StorageLayout.changeStreams[0])
         return [
             ["GET", StorageLayout.layoutKey], ["SET", StorageLayout.layoutKey, "1"], ["HGET", holder, "rev"],
             ["HGETALL", holder], ["HMGET", holder, "rev"], ["HSET", holder, "rev", "1"], ["HDEL", holder, "rev"],
             ["HINCRBY", holder, "rev", "1"], ["XADD", changes, "*", "k", "v"],
             ["XREAD", "COUNT", "1", "BLOCK", "1", "STREAMS", changes, "0"], ["XINFO", "STREAM", changes],
+            ["HKEYS", maps], ["HEXISTS", maps, "d:0"], ["HLEN", maps], ["SCAN", "0"], ["PEXPIRE", lease, "1"],
+            ["DEL", lease],
             ["EVALSHA", String(repeating: "0", count: 40), "1", holder], ["EVAL", "return 1", "1", holder],
         ]
     }()

@@ -1,6 +1,6 @@
 package import AppStore
 package import Broker
-import CacheTier
+package import CacheTier
 package import Entitlements
 package import Runtime
 import Time
@@ -21,6 +21,8 @@ package struct DeliveryHandler: Sendable {
     let metrics: ConsumerMetrics
     let clock: WallClock
     let log: Log
+    /// Where products that the map does not know are kept by name; nil keeps none.
+    package var unmapped: UnmappedProducts?
 
     package init(
         apps: [AppID: ConsumerApp], verifier: NotificationVerifier, revocation: RevocationChecker? = nil,
@@ -77,10 +79,22 @@ package struct DeliveryHandler: Sendable {
             metrics.applied(in: .now - began, sinceIntake: delay(of: message))
             if let product = observation.transaction?.productID, decoder.apps[decoded.app]?.map[product] == nil {
                 metrics.unmapped(decoded.app.rawValue)
+                await noteUnmapped(product, observation.lineage)
             }
             let event = try await event(of: decoded, change)
             return change.changed ? .applied(change, observation, event) : .unchanged(change, observation, event)
         } catch { return Outcome(error) }
+    }
+
+    /// Best effort: the record has it, and is found when a map is published.
+    private func noteUnmapped(_ product: String, _ lineage: LineageID) async {
+        do throws(StoreError) {
+            try await unmapped?.note(product, of: lineage.app, in: lineage.environment, at: clock.now())
+        } catch {
+            log.warning(
+                "a product that the map does not know was not noted",
+                ["app": .init(lineage.app), "product": .init(product), "error": .init(error)])
+        }
     }
 
     /// From intake to now, for a message that has not been waiting in a retry level.

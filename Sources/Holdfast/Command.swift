@@ -19,6 +19,8 @@ struct Command: Sendable {
         Command(name: "receipt", summary: ReceiptCommand.summary, help: ReceiptCommand.help, run: ReceiptCommand.run),
         Command(name: "sign", summary: SignCommand.summary, help: SignCommand.help, run: SignCommand.run),
         Command(name: "explain", summary: ExplainCommand.summary, help: ExplainCommand.help, run: ExplainCommand.run),
+        Command(
+            name: "products", summary: ProductsCommand.summary, help: ProductsCommand.help, run: ProductsCommand.run),
         Command(name: "api", summary: APICommand.summary, help: APICommand.help, run: APICommand.run),
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,

@@ -35,7 +35,7 @@ enum ExplainCommand {
             flags: ["json"])
         let question = try Question(arguments)
         let settings = try HoldfastSettings.load(path: arguments.value("settings"))
-        let app = try app(arguments.value("app"), of: settings)
+        let app = try settings.app(named: arguments.value("app"))
 
         let loop = try EventLoop(name: "explain")
         let log = Log(part: "explain", minimum: .error)
@@ -89,20 +89,6 @@ enum ExplainCommand {
                 instant = WallClock.system.now()
             }
         }
-    }
-
-    private static func app(_ name: String?, of settings: HoldfastSettings) throws(UsageError) -> AppSettings {
-        let names = settings.apps.map(\.id.rawValue)
-        guard let name else {
-            guard settings.apps.count == 1 else {
-                throw UsageError("say which app with --app: \(names.joined(separator: ", "))")
-            }
-            return settings.apps[0]
-        }
-        guard let app = settings.apps.first(where: { $0.id.rawValue == name }) else {
-            throw UsageError("the settings have no app \(name); they have \(names.joined(separator: ", "))")
-        }
-        return app
     }
 
     private static func explain(

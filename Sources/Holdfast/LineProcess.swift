@@ -59,7 +59,7 @@ struct LineProcess {
             ? nil
             : RevocationChecker(
                 settings: settings.appStore.revocation, loop: try EventLoop(name: "ocsp"), metrics: metrics, log: log)
-        let handler = DeliveryHandler(
+        var handler = DeliveryHandler(
             apps: Dictionary(
                 uniqueKeysWithValues: settings.apps.map { app in
                     (
@@ -73,6 +73,14 @@ struct LineProcess {
             store: LineageStore(redis: redis, settings: settings.store, metrics: metrics),
             refundRequests: RefundRequests(redis: redis, settings: settings.store), publisher: publisher,
             names: settings.broker.names, settings: settings.consumer, metrics: metrics, log: log)
+        handler.unmapped = UnmappedProducts(redis: redis)
+        let recompute = ProductMapRecomputeService(
+            policies: Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.policy) }),
+            recomputer: ProductMapRecomputer(
+                redis: redis, settings: settings.products, publisher: publisher, names: settings.broker.names,
+                consumer: settings.consumer),
+            log: log
+        ) { redis.isConnected && publisher.isConnected }
         let consumer = ApplyConsumer(handler: handler, broker: settings.broker, redis: redis, metrics: metrics)
         let operations = HTTPServer(
             settings: settings.consumerOperations, loops: [try EventLoop(name: "operations")],
@@ -85,6 +93,6 @@ struct LineProcess {
             },
             metrics: metrics, log: log.part("operations"))
         let asking: [any Service] = revocation.map { [$0] } ?? []
-        return [operations, redis, publisher] + asking + [consumer]
+        return [operations, redis, publisher] + asking + [recompute, consumer]
     }
 }

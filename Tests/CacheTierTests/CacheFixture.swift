@@ -32,7 +32,8 @@ final class TestClock: Sendable {
 
 /// Gives `body` a cache that follows its feed, and ends it afterwards.
 func withCache<Value>(
-    _ server: RedisServer, _ app: TestApp, metrics: Metrics = Metrics(), clock: TestClock = TestClock(),
+    _ server: RedisServer, _ app: TestApp, maps: (any ProductMapSource)? = nil, metrics: Metrics = Metrics(),
+    clock: TestClock = TestClock(),
     redis: (inout RedisSettings) -> Void = { _ in }, _ adjust: (inout CacheSettings) -> Void = { _ in },
     _ body: (EntitlementCache) async throws -> Value
 ) async throws -> Value {
@@ -45,7 +46,7 @@ func withCache<Value>(
     adjust(&settings)
     let loop = try EventLoop(name: "cache-test")
     let cache = EntitlementCache(
-        settings: settings, redis: redisSettings, rules: [app.id: AppRules(products: products)], loop: loop,
+        settings: settings, redis: redisSettings, rules: [app.id: AppRules(products: products)], maps: maps, loop: loop,
         metrics: metrics, log: .discarding, clock: clock.wall)
     await cache.start()
     let result: Result<Value, any Error>

@@ -77,7 +77,8 @@ import Testing
             #expect(little["redis"].status == "fine")
             #expect(little["redis permissions"].status == "wrong")
             #expect(
-                little["redis permissions"].detail == "little may not send HSET, HDEL, HINCRBY, XADD for hf:*")
+                little["redis permissions"].detail
+                    == "little may not send HSET, HDEL, HINCRBY, XADD, PEXPIRE, DEL for hf:*")
             #expect(little["redis memory"].status == "notChecked")
 
             // The remedy is meant to be pasted.

@@ -43,7 +43,7 @@ enum Checklist {
             RedisPersistenceCheck(patient: patient), RedisMemoryCheck(patient: patient),
             RedisPermissionsCheck(patient: patient), RedisLayoutCheck(patient: patient),
             RedisClockCheck(patient: patient),
-        ]
+        ] + patient.apps.map { ProductMapCheck(app: $0, patient: patient) }
     }
 
     private static func line(_ patient: Patient) -> [any Check] {
