@@ -1,14 +1,24 @@
 package import Entitlements
 
 /// Who has a lineage: a customer, or nobody yet.
-package enum Holder: Sendable, Hashable, CustomStringConvertible {
+package enum Holder: Sendable, Hashable, Comparable, CustomStringConvertible {
     case customer(String)
     /// The pseudo-holder of one lineage, by its original transaction id.
     case unclaimed(String)
 
-    /// Whom the facts of a lineage name.
-    init(of record: LineageRecord) {
-        self = record.customer.map { .customer($0) } ?? .unclaimed(record.lineage.originalTransactionID)
+    /// Who has a lineage by its facts and the app's policy, in the order of their ids; never empty.
+    static func all(of record: LineageRecord, under policy: TransferPolicy) -> [Holder] {
+        let customers = record.customers(under: policy)
+        guard !customers.isEmpty else { return [.unclaimed(record.lineage.originalTransactionID)] }
+        return customers.map { .customer($0) }.sorted()
+    }
+
+    /// Nil while nobody has claimed the lineage.
+    package var customer: String? {
+        switch self {
+        case .customer(let id): id
+        case .unclaimed: nil
+        }
     }
 
     /// As it stands in keys and locators: see `StorageLayout`.
@@ -34,6 +44,8 @@ package enum Holder: Sendable, Hashable, CustomStringConvertible {
     // By bytes: Swift takes two spellings of an accented letter for one string, Redis does not.
     package static func == (a: Holder, b: Holder) -> Bool { a.id.utf8.elementsEqual(b.id.utf8) }
     package func hash(into hasher: inout Hasher) { hasher.combine(id) }
+
+    package static func < (a: Holder, b: Holder) -> Bool { a.id.utf8.lexicographicallyPrecedes(b.id.utf8) }
 
     /// The key of the holder's hash, without its partition.
     func path(_ app: AppID, _ environment: StoreEnvironment) -> String {

@@ -6,8 +6,11 @@ internal import Entitlements
 /// |---|---|---|
 /// | `hf:{p00}:probe` | string | written to see whether Redis takes writes |
 /// | `hf:{p00}:layout` | string | version, partition count and identity of this store (`LayoutGuard`) |
+/// | `hf:{p00}:indexed` | string | that lineages stored before there was an index of the unclaimed are in it |
 /// | `hf:{pNN}:<app>:<p or s>:holder:<holder>` | hash | `rev`, and `l:<otid>` for each lineage: `<revision>:<record>` |
-/// | `hf:{pNN}:<app>:<p or s>:lineage:<otid>` | hash | the lineage's locator: `holder`, `copy:<holder>`…, `n` |
+/// | `hf:{pNN}:<app>:<p or s>:history:<holder>:<otid>` | list | the lineage's history, in the partition of its holder |
+/// | `hf:{pNN}:<app>:<p or s>:unclaimed` | sorted set | the partition's unclaimed lineages by the time they were first seen |
+/// | `hf:{pNN}:<app>:<p or s>:lineage:<otid>` | hash | the lineage's locator: `holder` (under `share` all of them, a blank between), `copy:<holder>`…, `n`, `news` (what was accepted and may not be everywhere yet, as a record) |
 /// | `hf:{pNN}:<app>:maps` | hash | product maps: `current`, and for each version `m:<n>` (facts), `d:<n>` (document) and `r:<n>` (its recomputation) |
 /// | `hf:{pNN}:<app>:maps:lease` | string | who recomputes now, in the partition of the maps |
 /// | `hf:{pNN}:<app>:unmapped` | hash | `<p or s>:<product>`: count, first and last time that a product no map knows was seen |
@@ -23,6 +26,7 @@ enum StorageLayout {
 
     static let layoutKey = "hf:\(tag(0)):layout"
     static let probeKey = "hf:\(tag(0)):probe"
+    static let indexedKey = "hf:\(tag(0)):indexed"
 
     static let changeStreams = (0..<partitions).map { "hf:\(tag($0)):changes" }
 
@@ -55,6 +59,16 @@ enum StorageLayout {
 
     static func refundRequest(_ transactionID: String, _ app: AppID, _ environment: StoreEnvironment) -> String {
         key("\(scope(app, environment)):refund-request:\(escaped(transactionID))")
+    }
+
+    /// Beside the hash of the holder at `path`, so that one script can write both.
+    static func history(of lineage: LineageID, holder: Holder, at path: String) -> String {
+        "hf:\(tag(partition(of: path))):\(scope(lineage.app, lineage.environment)):history:\(holder.id):"
+            + escaped(lineage.originalTransactionID)
+    }
+
+    static func unclaimedIndex(_ app: AppID, _ environment: StoreEnvironment, partition: Int) -> String {
+        "hf:\(tag(partition)):\(scope(app, environment)):unclaimed"
     }
 
     static func field(of lineage: LineageID) -> String { "l:\(escaped(lineage.originalTransactionID))" }

@@ -1,3 +1,4 @@
+internal import Entitlements
 package import Redis
 
 /// Looks whether Redis can hold the store, without writing anything: for operators.
@@ -57,10 +58,16 @@ package struct StoreInspector: Sendable {
     private static let commands: [[String]] = {
         let (maps, lease) = ("hf:{p00}:doctor:maps", "hf:{p00}:doctor:maps:lease")
         let (holder, changes) = (StorageLayout.key("doctor:p:holder:nobody"), StorageLayout.changeStreams[0])
+        let nobody = LineageID(app: AppID("doctor"), environment: .production, originalTransactionID: "0")
+        let history = StorageLayout.history(of: nobody, holder: .customer("nobody"), at: "doctor:p:holder:nobody")
+        let index = StorageLayout.unclaimedIndex(nobody.app, .production, partition: 0)
         return [
             ["GET", StorageLayout.layoutKey], ["SET", StorageLayout.layoutKey, "1"], ["HGET", holder, "rev"],
             ["HGETALL", holder], ["HMGET", holder, "rev"], ["HSET", holder, "rev", "1"], ["HDEL", holder, "rev"],
-            ["HINCRBY", holder, "rev", "1"], ["XADD", changes, "*", "k", "v"],
+            ["HINCRBY", holder, "rev", "1"], ["RPUSH", history, "e"],
+            ["LTRIM", history, "-1", "-1"], ["LRANGE", history, "0", "-1"],
+            ["ZADD", index, "NX", "0", "m"], ["ZREM", index, "m"], ["ZCARD", index],
+            ["ZRANGEBYSCORE", index, "0", "+inf", "LIMIT", "0", "1"], ["XADD", changes, "*", "k", "v"],
             ["XREAD", "COUNT", "1", "BLOCK", "1", "STREAMS", changes, "0"], ["XINFO", "STREAM", changes],
             ["HKEYS", maps], ["HEXISTS", maps, "d:0"], ["HLEN", maps], ["SCAN", "0"], ["PEXPIRE", lease, "1"],
             ["DEL", lease],

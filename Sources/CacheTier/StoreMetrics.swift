@@ -6,6 +6,7 @@ struct StoreMetrics: Sendable {
     let unchanged: Counter
     let contended: Counter
     let conflicts: Counter
+    let unreadableEntries: Counter
 
     init(_ metrics: Metrics) {
         func applied(_ result: String) -> Counter {
@@ -17,5 +18,7 @@ struct StoreMetrics: Sendable {
         contended = applied("contended")
         conflicts = metrics.counter(
             "holdfast_store_conflicts_total", "Times that somebody else changed a lineage in between.")
+        unreadableEntries = metrics.counter(
+            "holdfast_store_history_unreadable_total", "Entries of histories that this version could not read.")
     }
 }

@@ -9,6 +9,8 @@ package struct StoreSettings: Sendable {
 
     /// How long a request for consumption data is remembered while the App Store has not decided.
     package var refundRequestsKept = Duration.seconds(3 * 86_400)
+    /// Entries kept of each lineage's history; the ledger has all that led to them.
+    package var historyKept = 100
 
     package init() {}
 
@@ -24,5 +26,8 @@ package struct StoreSettings: Sendable {
         refundRequestsKept = settings.duration(
             "store.refundRequestsKept", default: refundRequestsKept, in: .seconds(3600) ... .seconds(60 * 86_400),
             "How long Apple's repeats of a CONSUMPTION_REQUEST lead to no further event, unless Apple decides before.")
+        historyKept = settings.integer(
+            "store.historyKept", default: historyKept, in: 20...10_000,
+            "Entries kept of each subscription's history; how often it moved lately is counted from these.")
     }
 }

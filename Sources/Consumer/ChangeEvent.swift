@@ -36,13 +36,3 @@ struct ChangeEvent {
             app: lineage.app, environment: lineage.environment, body: json.bytes, cause: cause, at: at)
     }
 }
-
-extension Holder {
-    /// nil while nobody has claimed the lineage.
-    var customer: String? {
-        switch self {
-        case .customer(let id): id
-        case .unclaimed: nil
-        }
-    }
-}

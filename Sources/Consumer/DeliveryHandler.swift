@@ -75,7 +75,8 @@ package struct DeliveryHandler: Sendable {
             } catch { return Outcome(error) }
         }
         do {
-            let change = try await store.apply(observation)
+            let cause = NotificationTable.row(of: decoded.notification.payload).cause
+            let change = try await store.apply(observation, cause: cause, at: clock.now())
             metrics.applied(in: .now - began, sinceIntake: delay(of: message))
             if let product = observation.transaction?.productID, decoder.apps[decoded.app]?.map[product] == nil {
                 metrics.unmapped(decoded.app.rawValue)

@@ -1,6 +1,7 @@
 package import Broker
 package import CacheTier
 package import Entitlements
+package import Time
 
 /// What the consumer asks of the broker's publisher.
 package protocol MessagePublisher: Sendable {
@@ -17,7 +18,9 @@ extension BrokerPublisher: MessagePublisher {}
 package protocol ObservationStore: Sendable {
     /// Throws when Redis takes no writes, or holds something else than this version's store.
     func prepare() async throws(StoreError)
-    func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange
+    func apply(
+        _ observation: Observation, cause: TransitionCause, at now: Timestamp
+    ) async throws(StoreError) -> AppliedChange
 }
 
 extension LineageStore: ObservationStore {}

@@ -60,6 +60,14 @@ struct HoldfastSettings: Sendable {
             }
     }
 
+    /// What the store must know of each app.
+    func storeRules(_ maps: any ProductMapSource) -> [AppID: StoreRules] {
+        Dictionary(
+            uniqueKeysWithValues: apps.map { app in
+                (app.id, StoreRules(evaluation: app.policy) { maps.current(of: app.id)?.map ?? app.map })
+            })
+    }
+
     /// What each app's answers are made by.
     var rules: [AppID: AppRules] {
         Dictionary(uniqueKeysWithValues: apps.map { ($0.id, AppRules(products: $0.map, policy: $0.policy)) })

@@ -70,7 +70,8 @@ struct LineProcess {
                     )
                 }),
             verifier: verifier, revocation: revocation,
-            store: LineageStore(redis: redis, settings: settings.store, metrics: metrics),
+            store: LineageStore(
+                redis: redis, settings: settings.store, rules: settings.storeRules(maps), metrics: metrics),
             refundRequests: RefundRequests(redis: redis, settings: settings.store), publisher: publisher,
             names: settings.broker.names, settings: settings.consumer, metrics: metrics, log: log)
         handler.unmapped = UnmappedProducts(redis: redis)

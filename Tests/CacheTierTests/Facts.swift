@@ -30,6 +30,12 @@ struct TestApp {
         CustomerKey(app: id, environment: environment, customer: customer)
     }
 
+    func rules(
+        _ policy: TransferPolicy = .keep, limit: Int = 3, map: ProductMap = products
+    ) -> [AppID: StoreRules] {
+        [id: StoreRules(transfers: TransferRules(policy: policy, limit: limit)) { map }]
+    }
+
     /// A month paid from one day to another, signed when it began unless said otherwise.
     func period(
         _ transaction: String = "1", of lineage: LineageID? = nil, from: Int = 0, to: Int = 30, signed: Int? = nil,
@@ -54,6 +60,16 @@ struct TestApp {
             renewal: RenewalFact(
                 originalTransactionID: lineage.originalTransactionID, signedDate: day(signed),
                 autoRenewProductID: "basic", autoRenewStatus: on ? 1 : 0, payloadHash: "renewal-\(signed)"))
+    }
+}
+
+extension Observation {
+    /// The same with a claim that was accepted.
+    func claimed(by customer: String, on day: Timestamp, over: String? = nil) -> Observation {
+        var copy = self
+        copy.claim = ClaimFact(
+            customer: customer, claimedAt: day, transactionID: transaction?.transactionID ?? "1", over: over)
+        return copy
     }
 }
 

@@ -23,21 +23,53 @@ func withRedis<Value>(
     return try result.get()
 }
 
+extension LineageStore {
+    /// Applies news that was verified the moment it was signed.
+    func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange {
+        try await apply(observation, cause: .other, at: observation.signedDate)
+    }
+}
+
+/// The histories that Redis holds of one lineage, by holder, as they are stored.
+func storedHistories(_ lineage: LineageID, in redis: RedisClient) async throws -> [Holder: [[UInt8]]] {
+    var histories: [Holder: [[UInt8]]] = [:]
+    let scope = StorageLayout.scope(lineage.app, lineage.environment)
+    let suffix = ":\(StorageLayout.escaped(lineage.originalTransactionID))"
+    for key in try await redis.send(["KEYS", .text("hf:*:\(scope):history:*\(suffix)")]).array ?? [] {
+        guard let key = key.string, let start = key.firstRange(of: ":history:") else { continue }
+        guard let holder = Holder(id: String(key[start.upperBound...].dropLast(suffix.count))) else { continue }
+        let lines = try await redis.send(["LRANGE", .text(key), "0", "-1"]).array ?? []
+        histories[holder] = lines.compactMap(\.bytes)
+    }
+    return histories
+}
+
 /// Everything that Redis holds of one lineage.
 struct StoredState: Equatable, CustomStringConvertible {
-    /// The locator's holder.
-    var holder: Holder?
+    /// The locator's holders.
+    var holders: [Holder] = []
     /// Holders that the locator suspects of copies.
     var suspects: Set<Holder> = []
+    /// Whether the locator notes something accepted that may not be everywhere.
+    var hasNews = false
     /// Records found anywhere.
     var records: [Holder: [UInt8]] = [:]
+
+    init() {}
+
+    /// What is left when nothing is under way.
+    init(_ record: LineageRecord, of customers: String...) {
+        holders = customers.map { .customer($0) }.sorted()
+        records = Dictionary(uniqueKeysWithValues: holders.map { ($0, record.encoded()) })
+    }
 
     static func of(_ lineage: LineageID, in redis: RedisClient) async throws -> StoredState {
         var state = StoredState()
         let locator = try await redis.send(["HGETALL", .text(StorageLayout.locator(of: lineage))]).array ?? []
         for pair in stride(from: 0, to: locator.count - 1, by: 2) {
             let (name, value) = (locator[pair].string ?? "", locator[pair + 1].string ?? "")
-            if name == "holder" { state.holder = Holder(id: value) }
+            if name == "holder" { state.holders = value.split(separator: " ").compactMap { Holder(id: String($0)) } }
+            if name == "news" { state.hasNews = true }
             if name.hasPrefix("copy:"), let holder = Holder(id: String(name.dropFirst(5))) {
                 state.suspects.insert(holder)
             }
@@ -54,7 +86,7 @@ struct StoredState: Equatable, CustomStringConvertible {
     }
 
     var description: String {
-        "holder \(holder?.id ?? "none"), suspects \(suspects), "
+        "holders \(holders), suspects \(suspects), "
             + "records \(records.mapValues { String(decoding: $0, as: UTF8.self) })"
     }
 }

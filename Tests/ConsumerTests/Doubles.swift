@@ -52,7 +52,9 @@ final class ScriptedStore: ObservationStore {
 
     var observations: [Observation] { state.withLock { $0 } }
 
-    func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange {
+    func apply(
+        _ observation: Observation, cause: TransitionCause, at now: Timestamp
+    ) async throws(StoreError) -> AppliedChange {
         state.withLock { $0.append(observation) }
         return try answer.get()
     }
@@ -84,7 +86,7 @@ extension Result<AppliedChange, StoreError> {
     private static func change(_ changed: Bool) -> AppliedChange {
         let lineage = LineageID(app: AppID("demo"), environment: .sandbox, originalTransactionID: "100")
         return AppliedChange(
-            changed: changed, holder: .customer("somebody"), previousHolder: nil, revision: 7, before: nil,
+            changed: changed, holders: [.customer("somebody")], revisions: [.customer("somebody"): 7],
             after: LineageRecord(lineage: lineage))
     }
 }
@@ -98,7 +100,9 @@ final class FoldingStore: ObservationStore {
 
     func prepare() async throws(StoreError) {}
 
-    func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange {
+    func apply(
+        _ observation: Observation, cause: TransitionCause, at now: Timestamp
+    ) async throws(StoreError) -> AppliedChange {
         state.withLock { state in
             state.observations.append(observation)
             let before = state.records[observation.lineage]
@@ -106,9 +110,7 @@ final class FoldingStore: ObservationStore {
             let changed = after.fold(observation)
             state.records[observation.lineage] = after
             return AppliedChange(
-                changed: changed,
-                holder: after.customer.map { .customer($0) } ?? .unclaimed(observation.lineage.originalTransactionID),
-                previousHolder: nil, revision: 1, before: before, after: after)
+                changed: changed, holders: Holder.all(of: after, under: .keep), before: before, after: after)
         }
     }
 }

@@ -48,7 +48,7 @@ import Time
                         transactionID: "\(number)", originalTransactionID: "\(number)", productID: "pro.month",
                         signedDate: Forge.now, purchaseDate: Forge.now, type: "Non-Consumable",
                         appAccountToken: "00000000-0000-4000-8000-00000000000\(number)", ownership: "PURCHASED",
-                        payloadHash: "\(number)")))
+                        payloadHash: "\(number)")), cause: .purchase, at: Forge.now)
         }
         let map = ProductMapDocument(products: ["pro.month": .init(entitlements: ["pro"])])
         _ = try await ProductMapStore(redis: redis).publish(

@@ -103,7 +103,9 @@ struct Stage: Sendable {
         for number in 0..<count {
             let lineage = LineageID(app: AppID(app), environment: .sandbox, originalTransactionID: "\(number)")
             let nothing = Observation(lineage: lineage, source: .notification, signedDate: Forge.now)
-            if try await store.apply(nothing).before?.transactions.count == 1 { found += 1 }
+            if try await store.apply(nothing, cause: .other, at: nothing.signedDate).before?.transactions.count == 1 {
+                found += 1
+            }
         }
         return found
     }
@@ -142,7 +144,9 @@ final class GatedStore: ObservationStore {
 
     func prepare() async throws(StoreError) { try await store.prepare() }
 
-    func apply(_ observation: Observation) async throws(StoreError) -> AppliedChange {
+    func apply(
+        _ observation: Observation, cause: TransitionCause, at now: Timestamp
+    ) async throws(StoreError) -> AppliedChange {
         await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in
                 if !state.isOpen { state.held.append(continuation) }
@@ -150,6 +154,6 @@ final class GatedStore: ObservationStore {
             }
             if isOpen { continuation.resume() }
         }
-        return try await store.apply(observation)
+        return try await store.apply(observation, cause: cause, at: now)
     }
 }

@@ -68,7 +68,7 @@ struct ReadTests {
             renewal: RenewalFact(
                 originalTransactionID: "1000", signedDate: now, autoRenewProductID: "pro.monthly", autoRenewStatus: 0,
                 payloadHash: "r-\(transaction)-\(now.milliseconds)"))
-        _ = try await LineageStore(redis: client).apply(observation)
+        _ = try await LineageStore(redis: client).apply(observation, cause: .purchase, at: now)
         await client.close()
         loop.stop()
     }

@@ -102,7 +102,7 @@ final class Shop: Sendable {
                         transactionID: "\(number)", originalTransactionID: "\(number)", productID: product,
                         signedDate: begin, purchaseDate: begin, expiresDate: begin + .seconds(365 * 86_400),
                         type: "Auto-Renewable Subscription", appAccountToken: Self.customer(number),
-                        ownership: "PURCHASED", payloadHash: "\(number)")))
+                        ownership: "PURCHASED", payloadHash: "\(number)")), cause: .purchase, at: begin)
         }
     }
 }
