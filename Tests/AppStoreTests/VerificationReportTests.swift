@@ -191,6 +191,25 @@ import Time
         #expect(try report(try forge.notification(), expecting: .init(bundleID: "x")).effect == nil)
     }
 
+    @Test func aReportSaysWhatANotificationMeansAndWhichEventItLeadsTo() throws {
+        let jws = try forge.notification(["notificationType": .string("REFUND"), "subtype": nil])
+        let good = try report(jws)
+        #expect(good.row?.event == .refundGranted)
+        #expect(good.text.contains("A transaction was refunded"))
+        #expect(good.text.contains("It leads to the event refund.granted."))
+        let json = try JSONValue.parse(Array(good.json.utf8))
+        #expect(json["notification"]?["event"]?.string == "refund.granted")
+        #expect(json["notification"]?["documented"]?.bool == true)
+        let new = try report(try forge.notification(["subtype": .string("TOMORROW")]))
+        #expect(new.text.contains("It leads to the event notification.unknown."))
+        for other in [
+            try report(jws, expecting: .init(bundleID: "x")), try report(try forge.sign(Forge.transaction())),
+        ] {
+            #expect(!other.text.contains("leads to the event"))
+            #expect(try JSONValue.parse(Array(other.json.utf8))["notification"] == .null)
+        }
+    }
+
     @Test func membersAreShownWithWhatTheyMean() throws {
         let payload = Forge.transaction([
             "price": Forge.number(10990), "offerType": Forge.number(4), "revocationType": .string("TOMORROW"),

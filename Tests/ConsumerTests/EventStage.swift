@@ -21,7 +21,7 @@ final class EventStage {
     var store: Store
     private let signer: NotificationSigner
 
-    init(publisher: RecordingPublisher = RecordingPublisher()) throws {
+    init(publisher: RecordingPublisher = RecordingPublisher(), now: Timestamp = Forge.now) throws {
         self.publisher = publisher
         let settings = StoreSettings(appAppleID: Forge.identity.appAppleID ?? 0, environment: .sandbox)
         store = Store(settings: settings, catalog: Self.catalog, at: Self.start)
@@ -31,7 +31,7 @@ final class EventStage {
         handler = DeliveryHandler(
             apps: [AppID("demo"): ConsumerApp(identity: Forge.identity, map: Self.map)], verifier: try Forge.verifier(),
             store: records, refundRequests: requests, publisher: publisher, names: BrokerNames(prefix: "t"),
-            metrics: metrics, clock: WallClock { Forge.now }, log: .discarding)
+            metrics: metrics, clock: WallClock { now }, log: .discarding)
     }
 
     static let map = ProductMap(

@@ -20,7 +20,8 @@ struct Forge {
         _ type: String = "SUBSCRIBED", _ subtype: String? = nil, lineage: String, transaction: String? = nil,
         product: String = "pro.month",
         bundle: String = identity.bundleID, environment: String = "Sandbox", signed: Timestamp = now,
-        purchased: Timestamp = now, token: String? = nil, by authority: CertificateAuthority? = nil,
+        purchased: Timestamp = now, token: String? = nil, uuid: String? = nil,
+        by authority: CertificateAuthority? = nil,
         _ more: (inout JSONWriter) -> Void = { _ in }
     ) throws -> [UInt8] {
         let inner = try sign(authority) {
@@ -45,7 +46,9 @@ struct Forge {
             $0.member("signedDate", signed.milliseconds)
             $0.member("environment", environment)
         }
-        return try envelope(type, subtype, bundle: bundle, environment: environment, signed: signed, by: authority) {
+        return try envelope(
+            type, subtype, bundle: bundle, environment: environment, signed: signed, uuid: uuid, by: authority
+        ) {
             $0.member("signedTransactionInfo", inner)
             $0.member("signedRenewalInfo", renewal)
             $0.member("status", 1)
@@ -68,13 +71,13 @@ struct Forge {
 
     private static func envelope(
         _ type: String, _ subtype: String? = nil, bundle: String, environment: String, signed: Timestamp,
-        by authority: CertificateAuthority? = nil,
+        uuid: String? = nil, by authority: CertificateAuthority? = nil,
         _ data: (inout JSONWriter) -> Void
     ) throws -> [UInt8] {
         let payload = try sign(authority) {
             $0.member("notificationType", type)
             if let subtype { $0.member("subtype", subtype) }
-            $0.member("notificationUUID", "uuid-\(UInt64.random(in: .min ... .max))")
+            $0.member("notificationUUID", uuid ?? "uuid-\(UInt64.random(in: .min ... .max))")
             $0.member("version", "2.0")
             $0.member("signedDate", signed.milliseconds)
             $0.object("data") {

@@ -4,7 +4,7 @@ internal import Time
 
 /// The report as scripts read it.
 extension VerificationReport {
-    /// One object: `fine`, `effect`, and `parts`, each with its kind, signer, certificates, problems, warnings, members
+    /// One object: `fine`, `effect`, what the notification means, and `parts`, each with its kind, signer, certificates, problems, warnings, members
     /// and payload.
     package var json: String {
         var writer = JSONWriter()
@@ -12,6 +12,8 @@ extension VerificationReport {
         writer.member("fine", isFine)
         writer.key("effect")
         if let effect { effect.write(to: &writer) } else { writer.null() }
+        writer.key("notification")
+        if effect != nil, let row { row.write(to: &writer) } else { writer.null() }
         writer.array("parts", parts) { writer, part in part.write(to: &writer) }
         writer.endObject()
         return writer.text
@@ -31,6 +33,17 @@ extension VerificationReport.Effect {
         writer.member("name", name)
         writer.member("environment", lineage?.0.rawValue)
         writer.member("originalTransactionId", lineage?.1)
+        writer.endObject()
+    }
+}
+
+extension NotificationRow {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("documented", isDocumented)
+        writer.member("meaning", meaning)
+        writer.member("cause", cause.rawValue)
+        writer.member("event", event.rawValue)
         writer.endObject()
     }
 }

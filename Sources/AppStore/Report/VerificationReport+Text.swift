@@ -8,6 +8,7 @@ extension VerificationReport {
     package var text: String {
         var lines = parts.flatMap { $0.lines + [""] }
         if let effect { lines.append(effect.sentence) }
+        if effect != nil, let row { lines.append("\(row.meaning) It leads to the event \(row.event.rawValue).") }
         lines.append(verdict)
         return lines.map { $0.printable(limit: PayloadField.longestLine) + "\n" }.joined()
     }

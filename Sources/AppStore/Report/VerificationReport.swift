@@ -67,6 +67,13 @@ package struct VerificationReport: Sendable {
     private let found: Effect?
     package var effect: Effect? { isFine ? found : nil }
 
+    /// What a notification of this type and subtype means; nil for what is none.
+    package var row: NotificationRow? {
+        guard let envelope = parts.first, envelope.kind == .notification else { return nil }
+        return NotificationTable.row(
+            type: envelope.payload?["notificationType"]?.string, subtype: envelope.payload?["subtype"]?.string)
+    }
+
     package var isFine: Bool { !parts.isEmpty && parts.allSatisfy(\.problems.isEmpty) }
 
     /// Looks at a notification body or at a bare JWS of any kind; white space around it does not matter.

@@ -20,8 +20,8 @@ extension ConnectionHandle {
     func bind(_ binding: Topology.Binding) throws(BrokerError) {
         defer { scratch.recycle() }
         unsafe amqp_queue_bind(
-            state, Self.channel, scratch.bytes(binding.queue), scratch.bytes(binding.exchange), amqp_empty_bytes,
-            amqp_empty_table)
+            state, Self.channel, scratch.bytes(binding.queue), scratch.bytes(binding.exchange),
+            scratch.bytes(binding.routingKey), amqp_empty_table)
         try checkReply("bind \(binding.queue) to \(binding.exchange)")
     }
 

@@ -30,6 +30,8 @@ package struct Topology: Sendable {
     struct Binding: Sendable {
         let queue: String
         let exchange: String
+        /// What a topic exchange sends there; to a fanout it makes no difference.
+        var routingKey = ""
     }
 
     let exchanges: [Exchange]
