@@ -57,7 +57,7 @@ struct OutboundEvent: Sendable {
         json.member("id", id)
         json.member("app", app.rawValue)
         json.member("environment", notification.environment.rawValue)
-        json.array("customers", [change?.holder.customer].compactMap(\.self)) { $0.string($1) }
+        json.array("customers", change?.holders.compactMap(\.customer) ?? []) { $0.string($1) }
         json.member("originalTransactionId", change?.after.lineage.originalTransactionID)
         json.member("transactionId", transactionID)
         json.member("productId", productID)

@@ -153,6 +153,19 @@ import Time
         #expect(event["offer"] == .null)
     }
 
+    @Test func everybodyWhoSharesASubscriptionIsNamed() async throws {
+        let lineage = LineageID(app: AppID("demo"), environment: .sandbox, originalTransactionID: "100")
+        let change = AppliedChange(
+            changed: true, holders: [.customer("a"), .customer("b")], after: LineageRecord(lineage: lineage))
+        let notification = try Forge.verifier().verify(
+            Forge.notification("SUBSCRIBED", "INITIAL_BUY", lineage: "100"), for: Forge.identity, now: Forge.now)
+        let event = OutboundEvent(
+            notification, app: AppID("demo"), rules: ConsumerApp(identity: Forge.identity), change: change,
+            at: Forge.now)
+        let said = try JSONValue.parse(event.body)
+        #expect(said["customers"]?.array?.map(\.string) == ["a", "b"])
+    }
+
     @Test func aPlannedDowngradeSaysWhatComesNext() async throws {
         let stage = try EventStage()
         _ = try stage.buy()
