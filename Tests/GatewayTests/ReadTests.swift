@@ -31,9 +31,11 @@ struct ReadTests {
         return [app: AppRules(products: map)]
     }
 
-    private func run(_ server: RedisServer, _ body: (RunningGateway) async throws -> Void) async throws {
+    private func run(
+        _ server: RedisServer, maps: (any ProductMapSource)? = nil, _ body: (RunningGateway) async throws -> Void
+    ) async throws {
         try await withGateway(
-            redis: server, rules: rules, clock: hands.clock,
+            redis: server, rules: rules, maps: maps, clock: hands.clock,
             { settings, _ in
                 settings.keys = [
                     BearerKey(name: "reader", key: "reader-reader-reader", scopes: [.read]),
@@ -104,6 +106,43 @@ struct ReadTests {
             let text = String(decoding: try await gateway.operations("/metrics").body, as: UTF8.self)
             #expect(
                 text.contains("holdfast_reads_total{app=\"\(app)\",environment=\"production\",level=\"S\"} 2"))
+        }
+    }
+
+    /// A product map that tests change.
+    private final class Map: ProductMapSource {
+        private let inForce: Mutex<ProductMapInForce>
+        init(_ map: ProductMap) { inForce = Mutex(ProductMapInForce(map: map, generation: 1)) }
+        func current(of app: AppID) -> ProductMapInForce? { inForce.withLock { $0 } }
+        func set(_ products: [String: ProductMap.Product]) {
+            inForce.withLock {
+                $0 = ProductMapInForce(
+                    map: ProductMap(version: "2", products: products), generation: $0.generation + 1)
+            }
+        }
+    }
+
+    @Test("Invariant 9: another product map is in the next answer, and its tag says so")
+    func anotherProductMapIsInTheNextAnswer() async throws {
+        let map = Map(ProductMap(version: "1", products: ["pro.monthly": .init(entitlements: ["pro"])]))
+        try await run(RedisServer.shared(), maps: map) { gateway in
+            try await pay(gateway, lasting: .seconds(30 * 86_400))
+            let first = try await gateway.get(path(anna), headers: key)
+            let tag = try #require(first.headers["ETag"])
+            var again = key
+            again.append("If-None-Match", tag)
+            #expect(try await gateway.get(path(anna), headers: again).status == 304)
+
+            // A map that changes nothing for this customer leaves the tag as it is.
+            map.set(["pro.monthly": .init(entitlements: ["pro"]), "other": .init(entitlements: ["other"])])
+            #expect(try await gateway.get(path(anna), headers: again).status == 304)
+
+            map.set(["pro.monthly": .init(entitlements: ["pro", "export"])])
+            let other = try await gateway.get(path(anna), headers: again)
+            #expect(other.status == 200)
+            #expect(other.headers["ETag"] != tag)
+            let ids = try JSONValue.parse(other.body)["entitlements"]?.array?.compactMap { $0["id"]?.string }
+            #expect(ids == ["export", "pro"])
         }
     }
 

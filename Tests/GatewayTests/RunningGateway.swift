@@ -48,7 +48,7 @@ struct RunningGateway {
 /// Runs a gateway for the time of `body`, and stops it in order. Without a server of a kind it finds nobody there.
 func withGateway(
     _ server: RabbitMQServer? = nil, redis redisServer: RedisServer? = nil, rules: [AppID: AppRules] = [:],
-    clock: WallClock = .system, judge: IntakeJudge? = nil,
+    maps: (any ProductMapSource)? = nil, clock: WallClock = .system, judge: IntakeJudge? = nil,
     _ adjust: (inout GatewaySettings, inout BrokerSettings) -> Void = { _, _ in },
     _ body: (RunningGateway) async throws -> Void
 ) async throws {
@@ -71,7 +71,8 @@ func withGateway(
     let metrics = Metrics()
     let loop = try EventLoop(name: "client")
     let cache = EntitlementCache(
-        settings: CacheSettings(), redis: redis, rules: rules, loop: loop, metrics: metrics, log: .discarding,
+        settings: CacheSettings(), redis: redis, rules: rules, maps: maps, loop: loop, metrics: metrics,
+        log: .discarding,
         clock: clock)
     let gateway = try Gateway(
         settings: settings, broker: broker, apps: ["demo", "other"].map { AppID($0) } + rules.keys,

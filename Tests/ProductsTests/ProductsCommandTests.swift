@@ -101,6 +101,53 @@ import Time
         }
     }
 
+    @Test func aRunningConsumerTellsWhatAKilledPublisherDidNot() async throws {
+        try await Shop.with { shop in
+            try await shop.sell("basic", to: 3, from: 1)
+            let file = try shop.map(Self.richer + #", "old": {}"#)
+            let publisher = try ChildProcess.holdfast(
+                ["products", "publish", file, "--settings", shop.slowSettings], log: shop.folder.file("log"))
+            let store = ProductMapStore(redis: shop.client)
+            let isPublished = try await eventually { try await store.current(of: AppID(shop.id))?.version == 1 }
+            #expect(isPublished, "\(publisher.log)")
+            await publisher.kill()
+            let consumer = try ChildProcess.holdfast(
+                ["consumer", "--settings", shop.settings], log: shop.folder.file("consumer.log"))
+            let isDone = try await eventually(within: .seconds(60)) {
+                try await store.versions(of: AppID(shop.id)).first?.recomputation?.isDone == true
+            }
+            #expect(isDone, "\(consumer.log)")
+            #expect(await consumer.terminate() == 0)
+            #expect(consumer.log.contains("everybody was told of another product map"))
+        }
+    }
+
+    @Test("Invariant 5: a gateway that starts without Redis goes by the last map it saw")
+    func aGatewayThatStartsWithoutRedisGoesByTheLastMapItSaw() async throws {
+        try await RedisServer.withOwn { server in
+            try await Shop.with(redis: server) { shop in
+                func gateway(_ log: String) throws -> ChildProcess {
+                    try ChildProcess.holdfast(["gateway", "--settings", shop.settings], log: shop.folder.file(log))
+                }
+                let first = try gateway("first.log")
+                let file = try shop.map(Self.richer)
+                #expect(try await shop.products("publish", file).status == 0)
+                // Without a restart.
+                let follows = try await eventually { first.log.contains("another product map counts") }
+                #expect(follows, "\(first.log)")
+                let folder = shop.folder.file("spool/maps/\(shop.id).map")
+                let isKept = try await eventually { (try? FileFacts(of: folder)) != nil }
+                #expect(isKept, "\(first.log)")
+                await first.kill()
+                try await server.kill()
+                let second = try gateway("second.log")
+                let isBack = try await eventually { second.log.contains("the last product map seen counts") }
+                #expect(isBack, "\(second.log)")
+                await second.kill()
+            }
+        }
+    }
+
     @Test func whoHasSeenAnotherVersionIsRefused() async throws {
         try await Shop.with { shop in
             let (one, two) = (

@@ -40,9 +40,11 @@ final class Shop: Sendable {
     private init(_ redis: RedisServer, _ rabbit: RabbitMQServer) async throws {
         folder = try TemporaryFolder("products")
         self.redis = redis
-        settings = try folder.write(Self.settings(id, redis, rabbit, followEvery: "50ms"), to: "holdfast.json")
+        let spool = folder.file("spool")
+        settings = try folder.write(
+            Self.settings(id, redis, rabbit, spool, followEvery: "50ms"), to: "holdfast.json")
         // One whose publisher waits for a minute until everybody has the new map.
-        try folder.write(Self.settings(id, redis, rabbit, followEvery: "60s"), to: "slow.json")
+        try folder.write(Self.settings(id, redis, rabbit, spool, followEvery: "60s"), to: "slow.json")
         loop = try EventLoop(name: "shop")
         var settings = RedisSettings()
         settings.port = redis.port
@@ -53,13 +55,15 @@ final class Shop: Sendable {
     var slowSettings: String { folder.file("slow.json") }
 
     private static func settings(
-        _ id: String, _ redis: RedisServer, _ rabbit: RabbitMQServer, followEvery: String
+        _ id: String, _ redis: RedisServer, _ rabbit: RabbitMQServer, _ spool: String, followEvery: String
     ) -> String {
         """
         {"apps": {"\(id)": {"bundleId": "com.example.shop", "appAppleId": 1234567890, "products": {
             "basic": {"entitlements": ["basic"]}, "pro": {"entitlements": ["basic", "pro"]},
             "old": {"entitlements": ["basic"]}}}},
-        "products": {"followEvery": "\(followEvery)"}, "redis": {"port": \(redis.port)},
+        "products": {"followEvery": "\(followEvery)"}, "spool": {"folder": "\(spool)"},
+        "gateway": {"http": {"address": "127.0.0.1:0"}, "operations": {"address": "127.0.0.1:0"}},
+        "consumer": {"operations": {"address": "127.0.0.1:0"}}, "redis": {"port": \(redis.port)},
         "broker": {"host": "127.0.0.1", "port": \(rabbit.port), "prefix": "\(RabbitMQServer.uniquePrefix("shop"))",
             "ledgerMaximumBytes": "64MiB", "ledgerSegmentBytes": "4MiB"}}
         """

@@ -149,7 +149,11 @@ package final class ProductMaps: Service, ProductMapSource {
         for (app, found) in found {
             switch found {
             case .nothing: break
-            case .map(let map): take(map, of: app)
+            case .map(let map):
+                take(map, of: app)
+                log.info(
+                    "the last product map seen counts until Redis is asked",
+                    ["app": .init(app), "version": .init(map.version), "sha256": .init(map.facts.digest)])
             case .setAside(let reason, let path):
                 log.error(
                     "the product map on the disk cannot be read and was set aside",

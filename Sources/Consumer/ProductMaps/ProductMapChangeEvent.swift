@@ -13,7 +13,9 @@ package struct ProductMapChangeEvent: Sendable {
     package init(_ change: ProductMapChange) { self.change = change }
 
     /// `<app>.<environment>.entitlement.changed`
-    package var routingKey: String { "\(change.app).\(change.environment.rawValue).entitlement.changed" }
+    package var routingKey: String {
+        "\(change.app).\(change.environment.rawValue).\(EventName.entitlementChanged.rawValue)"
+    }
 
     package var message: BrokerMessage {
         var json = JSONWriter()
@@ -26,7 +28,8 @@ package struct ProductMapChangeEvent: Sendable {
         json.member("changedAt", change.at.rfc3339)
         json.endObject()
         return BrokerMessage(
-            body: json.bytes, messageID: id, type: "entitlement.changed", contentType: "application/json",
+            body: json.bytes, messageID: id, type: EventName.entitlementChanged.rawValue,
+            contentType: "application/json",
             timestamp: change.at)
     }
 
