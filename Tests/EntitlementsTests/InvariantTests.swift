@@ -80,7 +80,7 @@ import Time
 private func seeds(_ count: Int) -> [UInt64] { (0..<count).map { _ in .random(in: .min ... .max) } }
 
 /// SplitMix64: small, and the same everywhere.
-private struct Generator: RandomNumberGenerator {
+struct Generator: RandomNumberGenerator {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }
