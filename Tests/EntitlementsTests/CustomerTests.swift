@@ -51,6 +51,15 @@ import Time
         #expect(pro.validUntil == day(30))
     }
 
+    @Test(arguments: [(nil, 10), (5, 5), (20, 10)])
+    func whatAnEarlierProductGaveEndedWithItWasTakenBackOrGaveWay(refunded: Int?, end: Int) {
+        let earlier = period(
+            "1", "pro.month", from: day(0), to: day(30), signed: day(25), revoked: refunded.map { day($0) })
+        let customer = CustomerEvaluation(
+            of: [lineage("a", .production, earlier, period("2", from: day(10), to: day(40)))], at: day(26), map: map)
+        #expect(customer.entitlements.last?.validUntil == day(end))
+    }
+
     @Test func anEndlessGrantIsTheLatest() {
         let customer = CustomerEvaluation(
             of: [
@@ -69,6 +78,18 @@ import Time
                 lineage("a", .production, period("1", from: day(0), to: day(30))),
                 lineage("b", .sandbox, period("2", "pro.month", from: day(0), to: day(30))),
             ], at: day(1), map: map)
+        #expect(customer.entitlements.map(\.id) == ["basic"])
+    }
+
+    @Test func purchasesOfAnotherAppDoNotCount() {
+        let other = LineageID(app: AppID("other"), environment: .production, originalTransactionID: "b")
+        var foreign = LineageRecord(lineage: other)
+        foreign.fold(
+            Observation(
+                lineage: other, source: .status, signedDate: day(0),
+                transaction: period("2", "pro.month", from: day(0), to: day(30))))
+        let customer = CustomerEvaluation(
+            of: [lineage("a", .production, period("1", from: day(0), to: day(30))), foreign], at: day(1), map: map)
         #expect(customer.entitlements.map(\.id) == ["basic"])
     }
 

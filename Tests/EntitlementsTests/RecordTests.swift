@@ -76,6 +76,36 @@ import Time
         #expect(try LineageRecord(decoding: record.encoded(), lineage: lineage) == record)
     }
 
+    @Test func everyFieldOfEveryFactIsKept() throws {
+        let transaction = TransactionFact(
+            transactionID: "1", originalTransactionID: "1000", productID: "basic.month", signedDate: day(3),
+            purchaseDate: day(0), originalPurchaseDate: day(-30), expiresDate: day(30), type: "Other",
+            subscriptionGroupID: "g", appAccountToken: "ann", ownership: "ASSIGNED", isUpgraded: true, quantity: 4,
+            revocationDate: day(2), revocationReason: 1, revocationType: "REFUND_PRORATED",
+            revocationPercentage: 50_000, revokedSeatQuantity: 2, offerType: 5, offerIdentifier: "o",
+            offerDiscountType: "ONE_TIME", transactionReason: "RENEWAL", price: 9_990, currency: "EUR",
+            storefront: "DEU", payloadHash: "h")
+        let renewal = RenewalFact(
+            originalTransactionID: "1000", signedDate: day(3), productID: "basic.month",
+            autoRenewProductID: "pro.month", autoRenewStatus: 1, isInBillingRetryPeriod: false,
+            gracePeriodExpiresDate: day(36), expirationIntent: 2, priceIncreaseStatus: 0, renewalDate: day(30),
+            appAccountToken: "ann", offerType: 4, offerIdentifier: "p", offerDiscountType: "PAY_UP_FRONT",
+            renewalPrice: 12_990, currency: "EUR", payloadHash: "r")
+        let written = record(transaction, renewal: renewal, status: 4)
+        let read = try LineageRecord(decoding: written.encoded(), lineage: lineage)
+        #expect(read.transactions == [transaction])
+        #expect(read.renewal == renewal)
+        #expect(read.status == StatusFact(status: 4, signedDate: day(3)))
+        #expect(read.customer == "ann")
+        // Nothing that is set here is nil: a field that is added must be added above.
+        for fact in [transaction, renewal] as [Any] {
+            for child in Mirror(reflecting: fact).children {
+                let isSet = Mirror(reflecting: child.value).displayStyle != .optional || "\(child.value)" != "nil"
+                #expect(isSet, "\(child.label ?? "")")
+            }
+        }
+    }
+
     @Test func theFirstVersionIsReadAndWrittenAsThePresentOne() throws {
         let first =
             #"{"v":1,"r":{"orig":"1000","signed":1750172800000,"auto":1,"consent":0,"hash":"h"},"#

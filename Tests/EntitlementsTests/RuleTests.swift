@@ -76,6 +76,35 @@ import Time
         #expect(record.at(day(21)).state == .revoked)
     }
 
+    @Test func ofTwoThatBeginTogetherOneIsAlwaysTheNewest() {
+        func newest(_ one: TransactionFact, _ other: TransactionFact) -> String? {
+            record(one, other).at(day(1)).productID
+        }
+        // What was upgraded is the older one, then what ends first, was signed first, has the lesser id.
+        for (old, new) in [("1", "2"), ("2", "1")] {
+            let plain = period(old, from: day(0), to: day(30))
+            #expect(newest(plain, period(new, "pro.month", from: day(0), to: day(31))) == "pro.month")
+            #expect(newest(plain, period(new, "pro.month", from: day(0), to: nil)) == "pro.month")
+            #expect(
+                newest(plain, period(new, "pro.month", from: day(0), to: day(30), signed: day(0, hour: 1)))
+                    == "pro.month")
+            #expect(
+                newest(
+                    period(old, from: day(0), to: day(90), signed: day(0, hour: 1), upgraded: true),
+                    period(new, "pro.month", from: day(0), to: day(30))) == "pro.month")
+        }
+        #expect(
+            newest(period("1", from: day(0), to: day(30)), period("2", "pro.month", from: day(0), to: day(30)))
+                == "pro.month")
+    }
+
+    @Test func ofTwoPurchaseDatesOfOneTransactionTheOneSignedLastCounts() {
+        let record = record(
+            period("1", from: day(10), to: day(40), signed: day(10)),
+            period("1", from: day(0), to: day(30), signed: day(20)))
+        #expect(record.at(day(25)).expiresAt == day(30))
+    }
+
     @Test func aRenewalChargedEarlyDoesNotCountBeforeItBegins() {
         let record = record(
             period("1", from: day(0), to: day(30)),
@@ -170,6 +199,21 @@ import Time
         #expect(record.at(day(1)).nextChangeAt == day(10))
         #expect(record.at(day(10)).seats == 6)
         #expect(LineageRecord(lineage: lineage).at(day(1)).seats == nil)
+    }
+
+    @Test func purchasesOfOtherProductsOrUpgradedOnesAreNotSeatsOfAPeriod() {
+        let other = period("1", "pro.month", from: day(0), to: day(30))
+        let newest = period("2", from: day(5), to: day(30), signed: day(10), revoked: day(10))
+        #expect(record(other, newest).at(day(11)).state == .revoked)
+        let upgraded = period("1", from: day(0), to: day(30), signed: day(5), upgraded: true)
+        #expect(record(upgraded, newest).at(day(11)).state == .revoked)
+    }
+
+    @Test func purchasesWithoutAnEndAreNotSeatsOfAPeriod() {
+        let first = period("1", "forever", from: day(0), to: nil, type: "Non-Consumable")
+        let second = period(
+            "2", "forever", from: day(5), to: nil, signed: day(10), type: "Non-Consumable", revoked: day(10))
+        #expect(record(first, second).at(day(11)).state == .revoked)
     }
 
     @Test func absurdNumbersOfSeatsAreBounded() {
@@ -295,6 +339,29 @@ import Time
                     revocationType: "FAMILY_REVOKE")))
         #expect(record.at(day(6)).state == .revoked)
         #expect(record.at(day(6)).reason == .withdrawn)
+    }
+
+    @Test func anAssignedSeatThatIsTakenAwayIsNoRefund() {
+        let taken = period("1", from: day(0), to: day(30), revoked: day(5), revocationType: "ASSIGNMENT_REVOKE")
+        #expect(record(taken).at(day(6)).reason == .withdrawn)
+    }
+
+    @Test func aLifetimePurchaseHasNoEndWhateverTheMapSays() {
+        let record = record(period("1", "season", from: day(0), to: nil, type: "Non-Consumable"))
+        #expect(record.at(day(100)).state == .active)
+        #expect(record.at(day(100)).expiresAt == nil)
+    }
+
+    @Test func whatExpiresAndIsOfNoKnownTypeRenews() {
+        #expect(record(period("1", from: day(0), to: day(30), type: "Rental")).at(day(30)).state == .hold)
+        #expect(record(period("1", "pass", from: day(0), to: nil, type: nil)).at(day(30)).state == .active)
+    }
+
+    @Test("Invariant 5: a payer whose subscription lacks its end is served, and Apple is asked")
+    func aSubscriptionWithoutAnEndIsServed() {
+        let evaluation = record(period("1", from: day(0), to: nil)).at(day(400))
+        #expect(evaluation.state == .active)
+        #expect(evaluation.pendingVerification)
     }
 
     @Test func aLifetimePurchaseDoesNotExpireAndARefundEndsIt() {
