@@ -43,6 +43,8 @@ extension ConnectionHandle {
         let kind: BrokerError.Code =
             switch code {
             case 403, 530: .refused
+            // It is there, and its node is not up yet.
+            case 404 where reason.hasSuffix("is down or inaccessible"): .unreachable
             case 404: .notFound
             case 406: .topologyMismatch
             case 320: .unreachable

@@ -39,6 +39,9 @@ struct ScratchPool: ~Copyable {
             case .number(let number):
                 unsafe entries[index].value.kind = UInt8(AMQP_FIELD_KIND_I64.rawValue)
                 unsafe entries[index].value.value.i64 = number
+            case .timestamp(let seconds):
+                unsafe entries[index].value.kind = UInt8(AMQP_FIELD_KIND_TIMESTAMP.rawValue)
+                unsafe entries[index].value.value.u64 = UInt64(clamping: seconds)
             }
         }
         return unsafe amqp_table_t(num_entries: Int32(clamping: arguments.count), entries: entries)

@@ -7,13 +7,6 @@ package struct BrokerInspector: Sendable {
 
     package init(settings: BrokerSettings) { self.settings = settings }
 
-    package enum LedgerStart: Sendable {
-        case first
-        /// With the last chunk, which holds the newest message and perhaps some before it.
-        case last
-        case offset(Int64)
-    }
-
     /// Declares the topology.
     package func declareTopology() async throws(BrokerError) {
         try await run { [settings] connection throws(BrokerError) in try Topology(settings).declare(on: connection) }
@@ -60,7 +53,7 @@ package struct BrokerInspector: Sendable {
         from start: LedgerStart = .first, limit: Int = .max, idle: Duration = .seconds(1)
     ) async throws(BrokerError) -> [BrokerDelivery] {
         try await run { [names = settings.names] connection throws(BrokerError) in
-            try Self.follow(names.ledger, from: start, on: connection)
+            try LedgerReader.follow(names.ledger, from: start, prefetch: 100, on: connection)
             var deliveries: [BrokerDelivery] = []
             while deliveries.count < limit, let event = try connection.nextEvent(waiting: idle) {
                 guard case .delivered(let delivery) = event else { continue }
@@ -78,7 +71,7 @@ package struct BrokerInspector: Sendable {
     ) async throws(BrokerError) -> BrokerDelivery? {
         try await run { [names = settings.names] connection throws(BrokerError) in
             let end = ContinuousClock.now + patience
-            try Self.follow(names.ledger, from: start, on: connection)
+            try LedgerReader.follow(names.ledger, from: start, prefetch: 100, on: connection)
             while case let left = end - .now, left > .zero, let event = try connection.nextEvent(waiting: left) {
                 guard case .delivered(let delivery) = event else { continue }
                 if delivery.message.messageID == messageID { return delivery }
@@ -86,19 +79,6 @@ package struct BrokerInspector: Sendable {
             }
             return nil
         }
-    }
-
-    private static func follow(
-        _ ledger: String, from start: LedgerStart, on connection: ConnectionHandle
-    ) throws(BrokerError) {
-        let offset: Topology.Argument =
-            switch start {
-            case .first: .text("first")
-            case .last: .text("last")
-            case .offset(let offset): .number(offset)
-            }
-        try connection.consume(
-            ledger, prefetch: 100, consumer: "inspector", arguments: [("x-stream-offset", offset)])
     }
 
     func run<Value: Sendable>(

@@ -15,6 +15,8 @@ package struct Topology: Sendable {
     enum Argument: Sendable, Hashable {
         case text(String)
         case number(Int64)
+        /// Whole seconds since 1970.
+        case timestamp(Int64)
     }
 
     struct Exchange: Sendable {
