@@ -45,12 +45,19 @@ let package = Package(
             ["CLibraries", "JSON", "Time", "Runtime", "HTTP", "Broker", "Entitlements", "AppStore", "CacheTier"]),
         library(
             "Consumer", ["JSON", "Time", "Runtime", "Broker", "Redis", "Entitlements", "AppStore", "CacheTier"]),
+        library(
+            "Replay",
+            [
+                "CLibraries", "JSON", "Time", "Runtime", "Broker", "Redis", "Entitlements", "AppStore", "CacheTier",
+                "Consumer",
+            ]),
         library("Simulator", ["JSON", "Time", "Runtime", "HTTP", "AppStore"]),
         .executableTarget(
             name: "Holdfast",
             dependencies: [
-                "Gateway", "Consumer", "Simulator", "CacheTier", "AppStore", "Entitlements", "Redis", "Broker", "HTTP",
-                "Runtime", "Time", "JSON",
+                "Gateway", "Consumer", "Replay", "Simulator", "CacheTier", "AppStore", "Entitlements", "Redis",
+                "Broker",
+                "HTTP", "Runtime", "Time", "JSON",
             ],
             swiftSettings: strict),
 
@@ -83,6 +90,12 @@ let package = Package(
             "ConsumerTests",
             [
                 "Simulator", "Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Redis", "Runtime",
+                "Time", "JSON",
+            ]),
+        tests(
+            "ReplayTests",
+            [
+                "Holdfast", "Replay", "Consumer", "CacheTier", "AppStore", "Entitlements", "Redis", "Broker", "Runtime",
                 "Time", "JSON",
             ]),
         tests("SimulatorTests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"]),

@@ -7,7 +7,7 @@ package enum Holder: Sendable, Hashable, Comparable, CustomStringConvertible {
     case unclaimed(String)
 
     /// Who has a lineage by its facts and the app's policy, in the order of their ids; never empty.
-    static func all(of record: LineageRecord, under policy: TransferPolicy) -> [Holder] {
+    package static func all(of record: LineageRecord, under policy: TransferPolicy) -> [Holder] {
         let customers = record.customers(under: policy)
         guard !customers.isEmpty else { return [.unclaimed(record.lineage.originalTransactionID)] }
         return customers.map { .customer($0) }.sorted()

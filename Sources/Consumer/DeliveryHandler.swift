@@ -75,8 +75,7 @@ package struct DeliveryHandler: Sendable {
             } catch { return Outcome(error) }
         }
         do {
-            let cause = NotificationTable.row(of: decoded.notification.payload).cause
-            let change = try await store.apply(observation, cause: cause, at: clock.now())
+            let change = try await store.apply(observation, cause: decoded.cause, at: clock.now())
             metrics.applied(in: .now - began, sinceIntake: delay(of: message))
             if let product = observation.transaction?.productID, decoder.apps[decoded.app]?.map[product] == nil {
                 metrics.unmapped(decoded.app.rawValue)

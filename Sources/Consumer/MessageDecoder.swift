@@ -40,6 +40,9 @@ package struct DecodedMessage: Sendable {
     package let notification: VerifiedNotification
     /// Nil when it is about no lineage (TEST, summaries, tokens, consent, unknown types): it is noted and changes nothing.
     package let observation: Observation?
+
+    /// What the news is, for the lineage's history.
+    package var cause: TransitionCause { NotificationTable.row(of: notification.payload).cause }
 }
 
 /// Why a message cannot be applied.

@@ -21,6 +21,7 @@ struct Command: Sendable {
         Command(name: "explain", summary: ExplainCommand.summary, help: ExplainCommand.help, run: ExplainCommand.run),
         Command(
             name: "products", summary: ProductsCommand.summary, help: ProductsCommand.help, run: ProductsCommand.run),
+        Command(name: "replay", summary: ReplayCommand.summary, help: ReplayCommand.help, run: ReplayCommand.run),
         Command(name: "api", summary: APICommand.summary, help: APICommand.help, run: APICommand.run),
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,

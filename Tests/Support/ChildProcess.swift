@@ -64,6 +64,9 @@ package final class ChildProcess: Sendable {
         return await exit.value
     }
 
+    /// Waits until it ends by itself; its exit code (128 + the signal if one ended it).
+    package func end() async -> Int32 { await exit.value }
+
     package func signal(_ number: Int32) { Glibc.kill(pid, number) }
 
     /// Everything that it wrote so far.
