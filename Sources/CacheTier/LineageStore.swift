@@ -96,7 +96,9 @@ package struct LineageStore: Sendable {
             }
             if let observation { view.record.fold(observation) }
             let decision = try await decide(customer, transactionID, at: instant, isForced, view, visit)
-            guard case .accepted(let fact, _) = decision, !dryRun else { return (decision, done) }
+            guard case .accepted(let fact, _) = decision, !dryRun else {
+                return (decision, dryRun || decision != .alreadyTheirs ? done : done ?? view.asItIs)
+            }
             let news = Observation(
                 lineage: lineage, source: .device, signedDate: observation?.signedDate ?? fact.claimedAt,
                 transaction: observation?.transaction, renewal: observation?.renewal, status: observation?.status,

@@ -66,6 +66,14 @@ struct LineageView {
         record.merge(found)
     }
 
+    /// That nothing was changed.
+    var asItIs: AppliedChange {
+        AppliedChange(
+            changed: false, holders: locator.holders, previousHolders: locator.holders,
+            revisions: copies.mapValues(\.revision).filter { locator.holders.contains($0.key) }, before: before,
+            after: before ?? record)
+    }
+
     /// Whose histories there are: those of holders first.
     var keepers: [Holder] {
         (locator.holders + suspects.keys.filter { !locator.holders.contains($0) }.sorted())

@@ -148,6 +148,11 @@ import Time
             #expect(change?.lost == [anna])
             #expect(change?.entries.map(\.kind) == [.transfer])
             #expect(change?.entries.first?.detail == "claim")
+            let again = try await store.claim(customer: ben, lineage: app.lineage(), transactionID: "1", at: day(2))
+            #expect(again.0 == .alreadyTheirs)
+            #expect(again.1?.changed == false)
+            // Whoever was interrupted before the claim was in the ledger finds it here.
+            #expect(again.1?.after.claims.map(\.customer) == [ben])
         }
     }
 

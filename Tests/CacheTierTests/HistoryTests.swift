@@ -140,6 +140,32 @@ import Time
         }
     }
 
+    @Test func whoIsMetByAnotherWritesNothingUntilTheNextTry() async throws {
+        try await withRedis(try await .shared()) { redis in
+            for meeting in 0..<6 {
+                let app = TestApp()
+                let store = LineageStore(redis: redis, rules: app.rules())
+                let first = try await store.apply(app.period(token: anna)).entries
+                let other = app.renewal(signed: 2, on: true)
+                let met = FaultyRedis(
+                    redis, failing: .max, .before,
+                    meanwhile: (
+                        meeting,
+                        { () async throws(RedisError) in
+                            do { _ = try await store.apply(other) } catch { Issue.record(error) }
+                        }
+                    ))
+                let mine = app.renewal(signed: 3, on: false)
+                _ = try await LineageStore(redis: met, rules: app.rules()).apply(mine)
+                let told = try await store.history(of: app.lineage())
+                #expect(Array(told.prefix(first.count)) == first)
+                let signed = told.dropFirst(first.count).compactMap(\.signedDate)
+                // Met after its last command there is nobody to meet.
+                #expect(signed == [day(2), day(3)] || (meeting > 4 && signed == [day(3)]), "met at \(meeting)")
+            }
+        }
+    }
+
     @Test func entriesOfANewerVersionAreLeftOutAndKept() async throws {
         try await withRedis(try await .shared()) { redis in
             let app = TestApp()
