@@ -13,9 +13,11 @@ import Testing
             let result = try await examinee(server).examine(
                 "--skip", "rabbitmq", "--skip", "gateway", "--skip", "consumer")
             #expect(result.exitCode == 0)
-            for name in ["redis", "redis latency", "redis role", "redis memory", "redis permissions", "clock, redis"] {
+            for name in ["redis", "redis role", "redis memory", "redis permissions", "clock, redis"] {
                 #expect(result[name].status == "fine", "\(result[name])")
             }
+            // How fast a busy machine is, nobody knows.
+            #expect(["fine", "warning"].contains(result["redis latency"].status))
             #expect(result["redis persistence"].detail == "appendonly yes, appendfsync always")
             #expect(result["redis store"].detail == "empty; the first gateway or consumer founds it")
             // Looking has written nothing.
