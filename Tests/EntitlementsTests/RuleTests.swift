@@ -225,6 +225,9 @@ import Time
         third.quantity = .max
         #expect(record(first, added, third).at(day(11)).seats == .max)
         #expect(record(added).at(day(11)).seats == 0)
+        var overdrawn = period("4", from: day(0), to: day(30), seats: 5)
+        overdrawn.quantity = 2
+        #expect(record(overdrawn).at(day(11)).seats == 0)
     }
 
     @Test func aGracePeriodKeepsAccessUntilItsEnd() {
