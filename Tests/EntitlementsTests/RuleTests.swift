@@ -243,6 +243,14 @@ import Time
         #expect(record.at(day(46)).reason == .gracePeriodOver)
     }
 
+    @Test func aStatusOfGraceWithoutADateAfterTheEndGrantsNothing() {
+        let paid = period("1", from: day(0), to: day(30))
+        #expect(record(paid, status: 4, said: day(30, hour: 1)).at(day(30, hour: 2)).state == .hold)
+        let old = record(
+            paid, renewal: renewal(signed: day(1), grace: day(20)), status: 4, said: day(30, hour: 1))
+        #expect(old.at(day(30, hour: 2)).state == .hold)
+    }
+
     @Test func aGracePeriodEndsEarlyWhenAppleSaysSo() {
         var record = record(
             period("1", from: day(0), to: day(30)),
