@@ -316,6 +316,16 @@ import Time
         #expect(record.at(day(30, hour: 2)).state == state)
     }
 
+    @Test func ofTwoWordsTheLaterCountsAndOfTwoSaidTogetherTheStatus() {
+        func state(renewal: RenewalFact, status: Int64, said: Timestamp) -> LineageState {
+            record(period("1", from: day(0), to: day(30)), renewal: renewal, status: status, said: said)
+                .at(day(36)).state
+        }
+        #expect(state(renewal: renewal(signed: day(31), retrying: true), status: 2, said: day(35)) == .expired)
+        #expect(state(renewal: renewal(signed: day(35), intent: 2), status: 3, said: day(31)) == .expired)
+        #expect(state(renewal: renewal(signed: day(31), retrying: true), status: 2, said: day(31)) == .expired)
+    }
+
     @Test func anExpirationIntentIsApplesWordToo() {
         let record = record(
             period("1", from: day(0), to: day(30)), renewal: renewal(signed: day(30, hour: 1), intent: 3))
