@@ -1,4 +1,5 @@
 import AppStore
+import Entitlements
 import Runtime
 
 /// What the consumer counts.
@@ -28,6 +29,16 @@ struct ConsumerMetrics: Sendable {
     func applied(in time: Duration, sinceIntake delay: Duration?) {
         applyTime.record(time / .seconds(1))
         if let delay { self.delay.record(delay / .seconds(1)) }
+    }
+
+    func unexpected(_ transition: HistoryEntry) {
+        metrics.counter(
+            "holdfast_consumer_unexpected_transitions_total",
+            "Transitions that were applied and that the table of states does not know.",
+            labels: [
+                "from": transition.fromName, "to": transition.toName, "cause": transition.cause.rawValue,
+            ]
+        ).increment()
     }
 
     /// Apple's types are few; one that is not known yet must not make a series of its own.

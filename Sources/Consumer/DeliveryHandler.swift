@@ -111,7 +111,12 @@ package struct DeliveryHandler: Sendable {
         var changed: ChangeEvent?
         switch outcome {
         case .applied(let change, let observation, let itsEvent):
-            log.info("applied", observation.logFields)
+            log.with(change.logFields(of: observation)).info("applied", observation.logFields)
+            for entry in change.entries where entry.isUnexpected {
+                log.with(entry.logFields).warning(
+                    "news in between is missing or late, or the table of transitions is wrong", observation.logFields)
+                metrics.unexpected(entry)
+            }
             changed = ChangeEvent(change: change, observation: observation, at: clock.now())
             event = itsEvent
         case .unchanged(let change, let observation, let itsEvent):

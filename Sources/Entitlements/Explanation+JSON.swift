@@ -46,6 +46,7 @@ extension LineageExplanation {
             json.member("decisive", fact.isDecisive)
             json.endObject()
         }
+        if let history { json.array("history", history) { json, entry in entry.write(to: &json) } }
         json.endObject()
     }
 }

@@ -17,9 +17,10 @@ package struct Explanation: Sendable, Hashable {
     /// In the order of `evaluation.lineages`.
     package let lineages: [LineageExplanation]
 
+    /// `histories`: what was noted of each lineage, when that is to be told, too.
     package init(
         of records: [LineageRecord], entitlement: String? = nil, at instant: Timestamp, map: ProductMap,
-        policy: EvaluationPolicy = .standard
+        policy: EvaluationPolicy = .standard, histories: [LineageID: [HistoryEntry]]? = nil
     ) {
         self.instant = instant
         self.entitlement = entitlement
@@ -28,7 +29,9 @@ package struct Explanation: Sendable, Hashable {
         self.evaluation = evaluation
         lineages = evaluation.lineages.compactMap { lineage in
             records.first { $0.lineage == lineage.lineage }.map {
-                LineageExplanation(of: $0, evaluation: lineage, at: instant, map: map, policy: policy)
+                LineageExplanation(
+                    of: $0, evaluation: lineage, at: instant, map: map, policy: policy,
+                    history: histories.map { $0[lineage.lineage] ?? [] })
             }
         }
         if let entitlement {

@@ -27,12 +27,15 @@ package struct LineageExplanation: Sendable, Hashable {
     /// The rules that bear on the answer, in the order of their table; `evaluation.rule` is the one that decided.
     package let rules: [Rule]
     package let facts: [Fact]
+    /// What happened up to then, oldest first; nil when it was not asked for.
+    package let history: [HistoryEntry]?
 
     init(
         of record: LineageRecord, evaluation: LineageEvaluation, at instant: Timestamp, map: ProductMap,
-        policy: EvaluationPolicy
+        policy: EvaluationPolicy, history: [HistoryEntry]?
     ) {
         self.evaluation = evaluation
+        self.history = history.map { record.timeline($0, until: instant, map: map, policy: policy) }
         customer = record.customer
         let period = CurrentPeriod(of: record.transactions, at: instant, map: map)
         let news = period.map { AppleNews(of: record, about: $0, at: instant) }

@@ -9,7 +9,8 @@ import Time
 enum ExplainCommand {
     static let summary = "says why a customer has or lacks access, with the evidence"
     static let help = """
-        usage: holdfast explain CUSTOMER [--entitlement ID] [--at TIME] [--app ID] [--environment sandbox] [--json]
+        usage: holdfast explain CUSTOMER [--entitlement ID] [--at TIME] [--history] [--app ID] [--environment sandbox]
+                                [--json]
                holdfast explain --transaction ORIGINAL_TRANSACTION_ID [the same options]
 
         One sentence first, then for each of the customer's purchases what each rule found, and what Apple signed by the
@@ -21,6 +22,9 @@ enum ExplainCommand {
           --transaction ID    start from an original transaction id: says whose it is, and explains that purchase alone
           --entitlement ID    ask about this one, such as pro; without it, about all
           --at TIME           as of then, such as 2026-11-30T12:00:00Z, by all that is known now; now by default
+          --history           tell what happened as well: every change of state and its cause, and what was sent; what
+                              time alone made since is filled in, what the table of transitions does not know is
+                              marked with !
           --app ID            the app, if the settings have several
           --environment NAME  production (default) or sandbox
           --json              answer as JSON
@@ -32,7 +36,7 @@ enum ExplainCommand {
     static func run(_ arguments: [String]) async throws -> Int32 {
         let arguments = try CommandArguments(
             arguments, options: ["transaction", "entitlement", "at", "app", "environment", "settings"],
-            flags: ["json"])
+            flags: ["json", "history"])
         let question = try Question(arguments)
         let settings = try HoldfastSettings.load(path: arguments.value("settings"))
         let app = try settings.app(named: arguments.value("app"))
@@ -64,6 +68,7 @@ enum ExplainCommand {
         let environment: StoreEnvironment
         let entitlement: String?
         let instant: Timestamp
+        let tellsHistory: Bool
 
         init(_ arguments: CommandArguments) throws(UsageError) {
             switch (arguments.operands.first, arguments.value("transaction")) {
@@ -80,6 +85,7 @@ enum ExplainCommand {
             }
             self.environment = environment
             entitlement = arguments.value("entitlement")
+            tellsHistory = arguments.has("history")
             if let text = arguments.value("at") {
                 guard let instant = Timestamp(rfc3339: text) else {
                     throw UsageError("--at takes a time such as 2026-11-30T12:00:00Z")
@@ -106,8 +112,13 @@ enum ExplainCommand {
             records = found.map { [$0.record] } ?? []
             holder = found?.holder
         }
+        var histories: [LineageID: [HistoryEntry]] = [:]
+        for record in records where question.tellsHistory {
+            histories[record.lineage] = try await store.history(of: record.lineage)
+        }
         let explanation = Explanation(
-            of: records, entitlement: question.entitlement, at: question.instant, map: map, policy: app.policy)
+            of: records, entitlement: question.entitlement, at: question.instant, map: map, policy: app.policy,
+            histories: question.tellsHistory ? histories : nil)
         return (explanation, holder)
     }
 
@@ -133,6 +144,12 @@ enum ExplainCommand {
             for rule in lineage.rules {
                 let mark = rule == lineage.evaluation.rule ? "*" : " "
                 lines.append("  \(mark) \(rule.rawValue) (\(rule.situation)): \(rule.text)")
+            }
+            if let history = lineage.history {
+                lines.append("  what happened:" + (history.isEmpty ? " nothing was noted" : ""))
+                for entry in history {
+                    lines.append("  \(entry.isUnexpected ? "!" : " ") \(entry.at.rfc3339)  \(entry.sentence)")
+                }
             }
             lines.append("  signed by Apple:")
             for fact in lineage.facts {

@@ -18,12 +18,13 @@ import Time
 
     private func handler(
         _ store: ScriptedStore, _ publisher: RecordingPublisher, map: ProductMap = ProductMap(),
-        now: Timestamp = Forge.now, settings: ConsumerSettings = ConsumerSettings()
+        now: Timestamp = Forge.now, settings: ConsumerSettings = ConsumerSettings(),
+        log: Log = .discarding
     ) throws -> DeliveryHandler {
         DeliveryHandler(
             apps: [AppID("demo"): ConsumerApp(identity: Forge.identity, map: map)], verifier: try Forge.verifier(),
             store: store, publisher: publisher, names: names, settings: settings, metrics: metrics,
-            clock: WallClock { now }, log: .discarding)
+            clock: WallClock { now }, log: log)
     }
 
     private func counted(_ line: String) -> Bool { metrics.exposition().contains("\(line) 1\n") }
@@ -50,6 +51,27 @@ import Time
         #expect(said["customer"]?.string == "somebody")
         #expect(counted(#"holdfast_consumer_deliveries_total{outcome="applied"}"#))
         #expect(counted("holdfast_consumer_apply_seconds_count"))
+    }
+
+    @Test func aTransitionThatTheTableDoesNotKnowIsAppliedCountedAndShown() async throws {
+        let lineage = LineageID(app: AppID("demo"), environment: .sandbox, originalTransactionID: "100")
+        let odd = HistoryEntry(
+            kind: .transition, at: Forge.now, cause: .renewal, from: .revoked, to: .active, isUnexpected: true)
+        let known = HistoryEntry(kind: .transition, at: Forge.now, cause: .time, from: .active, to: .hold)
+        let change = AppliedChange(
+            changed: true, holders: [.customer("somebody")], after: LineageRecord(lineage: lineage),
+            entries: [known, odd])
+        let lines = Lines()
+        let handler = try handler(
+            ScriptedStore(.success(change)), RecordingPublisher(), log: Log(part: "test", sink: lines.sink))
+        let result = await handler.handle(.of(try Forge.notification("DID_RENEW", nil, lineage: "100")))
+        #expect(result.settlement == .acknowledge)
+        let line = #"holdfast_consumer_unexpected_transitions_total{from="revoked",to="active",cause="renewal"}"#
+        #expect(counted(line))
+        let warnings = lines.all.filter { $0["from"]?.string == "revoked" }
+        #expect(warnings.count == 1)
+        #expect(warnings.first?["level"]?.string == "warning")
+        #expect(warnings.first?["lineage"]?.string == "100")
     }
 
     @Test func whatIsKnownAlreadyIsAcknowledgedAndItsNotificationTold() async throws {
