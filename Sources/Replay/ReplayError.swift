@@ -20,7 +20,7 @@ package enum ReplayError: Error, Sendable, CustomStringConvertible {
         case .file(let sentence): sentence
         case .tooManyLineages(let limit):
             "there are more than \(limit) lineages: replay a part (--app, --environment), or raise --max-lineages where "
-                + "there is memory for it, about 1 KB each and more for long histories"
+                + "there is memory for it, about 1.5 KB each and more for long histories"
         case .unreadableRecord(let sentence): "a record cannot be read back: \(sentence)"
         }
     }

@@ -101,6 +101,30 @@ import Time
         }
     }
 
+    @Test func whatIsNotInThePartThatWasReadIsNotCalledDifferent() async throws {
+        try await Stage.with { stage in
+            try await stage.sendLineages(20)
+            try await stage.consume(20)
+            let later = Forge.now + .seconds(86_400)
+            try await stage.send(try Forge.notification(lineage: "later", signed: later), receivedAt: later)
+            try await stage.consume(1, at: later)
+            for place in ["12", (later - .seconds(1)).rfc3339] {
+                let part = try await stage.replayJSON("--from", place)
+                #expect(part.status == 0)
+                #expect(part.json["source"]?["whole"]?.bool == false)
+                let older = part.json["live"]?["olderThanLedger"]?.int64 ?? 0
+                #expect(older > 10)
+                #expect(part.json["live"]?["equal"]?.int64 == 21 - older)
+            }
+            // What was received since should be in it.
+            try await stage.plant(
+                FoldTests.observation("planted", FoldTests.fact("planted", signed: later + .seconds(7200))))
+            let planted = try await stage.replayJSON("--from", (later - .seconds(1)).rfc3339)
+            #expect(planted.status == 1)
+            #expect(planted.json["live"]?["different"]?.int64 == 1)
+        }
+    }
+
     @Test func anExportIsAsGoodAsTheLedger() async throws {
         try await Stage.with { stage in
             try await stage.sendLineages(20)

@@ -132,12 +132,12 @@ struct Stage: Sendable {
         MessageDecoder(apps: [app: ConsumerApp(identity: Forge.identity)], verifier: try verifier())
     }
 
-    /// Lets a consumer work until it has settled `count` messages.
-    func consume(_ count: Int) async throws {
+    /// Lets a consumer, for which it is `now`, work until it has settled `count` messages.
+    func consume(_ count: Int, at now: Timestamp = Forge.now) async throws {
         let handler = DeliveryHandler(
             apps: [Self.app: ConsumerApp(identity: Forge.identity)], verifier: try Self.verifier(), store: store,
             refundRequests: RefundRequests(redis: redis),
-            publisher: publisher, names: broker.names, metrics: metrics, clock: WallClock { Forge.now },
+            publisher: publisher, names: broker.names, metrics: metrics, clock: WallClock { now },
             log: .discarding)
         let consumer = ApplyConsumer(handler: handler, broker: broker, redis: redis, metrics: metrics)
         let before = settled

@@ -39,7 +39,7 @@ enum ReplayCommand {
           --at TIME           make answers for then (default now)
           --rate N            --apply so many a second at most, default 2000
           --limit N           show so many differences, default 100
-          --max-lineages N    give up beyond so many lineages, default 2000000; about 1 KB of memory each, more for long
+          --max-lineages N    give up beyond so many lineages, default 2000000; about 1.5 KB of memory each, more for long
                               histories
           --json              answer as JSON
           --settings FILE     the settings, JSON with // comments (default HOLDFAST_SETTINGS); see holdfast settings

@@ -13,13 +13,13 @@ extension ReplaySession {
         let replayer = replayer(scope)
         var tally = ReplayTally()
         var fold = try await fold(source, replayer, &tally)
-        let read = await SourceView(source)
+        let read = await SourceView(source, since: options.receivedSince)
         guard !tally.isInterrupted else { return interrupted(tally, read, "nothing was compared") }
 
         let store = LineageStore(redis: redis, settings: settings.store)
         let comparison = LiveComparison(
             store: store,
-            comparison: LineageComparison(rules: rules, at: options.at ?? now, ledgerBegins: ledgerBegins(read)),
+            comparison: LineageComparison(rules: rules, at: options.at ?? now, ledgerBegins: ledgerBegins(read, tally)),
             policies: Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.transfers.policy) }),
             scope: scope, limit: options.limit, interruption: interruption)
         let apps = Set(options.app.map { [$0] } ?? settings.apps.map(\.id))
@@ -61,7 +61,7 @@ extension ReplaySession {
         let source = try await source()
         var tally = ReplayTally()
         let fold = try await fold(source, replayer(scope), &tally)
-        let read = await SourceView(source)
+        let read = await SourceView(source, since: options.receivedSince)
         guard !tally.isInterrupted else { return interrupted(tally, read, "\(path) was not written") }
         let instant = options.at ?? now
         try StateFile.write(
@@ -84,7 +84,7 @@ extension ReplaySession {
         let source = try await source(through: origin.offsets?.upperBound)
         var tally = ReplayTally()
         let fold = try await fold(source, replayer(scope), &tally)
-        let read = await SourceView(source)
+        let read = await SourceView(source, since: options.receivedSince)
         guard !tally.isInterrupted else { return interrupted(tally, read, "nothing was compared") }
         let result = try StateFile.compare(
             fold, answers: LineageComparison(rules: rules, at: options.at ?? origin.at), with: path,
@@ -110,7 +110,7 @@ extension ReplaySession {
         let source = try await source()
         var tally = ReplayTally()
         let fold = try await fold(source, replayer(scope), &tally)
-        let read = await SourceView(source)
+        let read = await SourceView(source, since: options.receivedSince)
         guard !tally.isInterrupted else { return interrupted(tally, read, "nothing can be said of \(customer)") }
 
         let key = CustomerKey(app: app.id, environment: environment, customer: customer)
@@ -156,7 +156,8 @@ extension ReplaySession {
         let report = await applier.report
         if await applier.isInterrupted { tally.isInterrupted = true }
         let view = ReplayReport(
-            tally: tally, source: await SourceView(source), outcome: .applied(report), lineages: nil)
+            tally: tally, source: await SourceView(source, since: options.receivedSince), outcome: .applied(report),
+            lineages: nil)
         print(options.asJSON ? view.json : view.text)
         if tally.isInterrupted { return ReplayCommand.interrupted }
         return report.unreadable.isEmpty ? 0 : 1
@@ -173,7 +174,7 @@ extension ReplaySession {
         progress.end()
         var tally = ReplayTally()
         tally.messages = export.count
-        let read = await SourceView(source)
+        let read = await SourceView(source, since: options.receivedSince)
         guard isWhole else {
             tally.isInterrupted = true
             return interrupted(tally, read, "\(path) was not written")
@@ -196,10 +197,10 @@ extension ReplaySession {
 
     /// When the ledger begins, if something was before: what was signed up to the allowed lead of Apple's clock later may
     /// have come before.
-    private func ledgerBegins(_ read: SourceView) -> Timestamp? {
-        if let since = scope.receivedSince { return since }
+    private func ledgerBegins(_ read: SourceView, _ tally: ReplayTally) -> Timestamp? {
         guard !read.isWhole else { return nil }
-        return read.begins.map { $0 + settings.appStore.limits.signedAhead }
+        let begins = scope.receivedSince ?? (read.startsLate ? tally.firstReceivedAt : read.begins)
+        return begins.map { $0 + settings.appStore.limits.signedAhead }
     }
 
     private func interrupted(_ tally: ReplayTally, _ read: SourceView, _ consequence: String) -> Int32 {

@@ -18,7 +18,8 @@ struct SourceView: Sendable {
     let lost: [ClosedRange<Int64>]
     let isLedger: Bool
 
-    init(_ source: ReplaySession.Source) async {
+    /// `since` is the time from which was read, if one was named.
+    init(_ source: ReplaySession.Source, since: Timestamp?) async {
         guard case .ledger(let ledger) = source else {
             (offsets, begins, isWhole, startsLate, lost, isLedger) = (nil, nil, true, false, [], false)
             return
@@ -31,8 +32,8 @@ struct SourceView: Sendable {
                 ?? bounds.oldest.timestamp
         }
         lost = await ledger.lost
-        isWhole = (bounds?.isWhole ?? true) && first == (bounds?.oldest.offset ?? 0) && lost.isEmpty
-        startsLate = first > (bounds?.oldest.offset ?? 0)
+        startsLate = since != nil || first > (bounds?.oldest.offset ?? 0)
+        isWhole = (bounds?.isWhole ?? true) && !startsLate && lost.isEmpty
         isLedger = true
     }
 
