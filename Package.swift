@@ -89,7 +89,8 @@ let package = Package(
         tests(
             "ConsumerTests",
             [
-                "Simulator", "Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Redis", "Runtime",
+                "Simulator", "Gateway", "Consumer", "CacheTier", "AppStore", "Entitlements", "Broker", "HTTP", "Redis",
+                "Runtime",
                 "Time", "JSON",
             ]),
         tests(

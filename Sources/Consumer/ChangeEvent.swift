@@ -9,11 +9,15 @@ import Time
 struct ChangeEvent {
     let change: AppliedChange
     let observation: Observation
+    /// Of what brought it: the same for every try to tell it.
+    let id: String?
     let at: Timestamp
 
-    init(change: AppliedChange, observation: Observation, at instant: Timestamp) {
+    /// Without an `id`, the notification's UUID is it.
+    init(change: AppliedChange, observation: Observation, id: String? = nil, at instant: Timestamp) {
         self.change = change
         self.observation = observation
+        self.id = id ?? observation.notificationUUID
         at = instant
     }
 
@@ -25,6 +29,10 @@ struct ChangeEvent {
         json.member("environment", lineage.environment.rawValue)
         json.member("customer", change.holder.customer)
         if let previous = change.previousHolder { json.member("previousCustomer", previous.customer) }
+        // Under `share` several have it.
+        json.array("customers", change.holders.compactMap(\.customer) + change.lost) { json, customer in
+            json.string(customer)
+        }
         json.member("originalTransactionId", lineage.originalTransactionID)
         json.member("revision", change.revision)
         json.member("changedAt", at.rfc3339)
@@ -32,7 +40,7 @@ struct ChangeEvent {
         json.member("subtype", observation.subtype)
         json.endObject()
         return EventMessage(
-            .entitlementChanged, id: EventMessage.id(observation.notificationUUID, .entitlementChanged),
+            .entitlementChanged, id: EventMessage.id(id, .entitlementChanged),
             app: lineage.app, environment: lineage.environment, body: json.bytes, cause: cause, at: at)
     }
 }

@@ -90,6 +90,19 @@ struct ConsumerMetrics: Sendable {
         ).increment()
     }
 
+    /// What was decided here, since the gateway could not.
+    func claimed(_ decision: ClaimDecision) {
+        let word =
+            switch decision {
+            case .accepted: "claimed"
+            case .alreadyTheirs: "alreadyYours"
+            case .refused: "refused"
+            }
+        metrics.counter(
+            "holdfast_consumer_claims_total", "Claims decided by the consumer, by decision.", labels: ["decision": word]
+        ).increment()
+    }
+
     func undocumented() {
         metrics.counter(
             "holdfast_consumer_undocumented_total",

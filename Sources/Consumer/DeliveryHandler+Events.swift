@@ -39,17 +39,15 @@ extension DeliveryHandler {
     }
 
     /// Returns once the broker has confirmed all of it, with what it did not take.
-    func tell(
-        _ changed: ChangeEvent?, _ event: OutboundEvent?, _ cause: BrokerMessage, _ log: Log
-    ) async -> [EventFailure] {
+    func tell(_ events: [EventMessage], _ log: Log) async -> [EventFailure] {
         guard settings.publishEvents else { return [] }
-        async let first = publish(changed?.message(cause: cause), log)
-        let second = await publish(event?.message(cause: cause), log)
-        return [await first, second].compactMap(\.self)
+        return await withTaskGroup { group in
+            for event in events { group.addTask { await publish(event, log) } }
+            return await group.reduce(into: []) { $0 += $1.map { [$0] } ?? [] }
+        }
     }
 
-    private func publish(_ event: EventMessage?, _ log: Log) async -> EventFailure? {
-        guard let event else { return nil }
+    private func publish(_ event: EventMessage, _ log: Log) async -> EventFailure? {
         do {
             try await publisher.publish(
                 event.message, to: names.events, routingKey: event.routingKey, mandatory: false)

@@ -56,13 +56,25 @@ package struct DeliveryHandler: Sendable {
             "notification": .init(message.messageID ?? ""),
         ])
         var warnings = NotificationWarnings()
-        let outcome = await outcome(of: message, &warnings)
+        let outcome = await outcome(of: delivery, &warnings)
         return await settle(delivery, outcome, warnings.isEmpty ? log : log.with(["warnings": .init(warnings.text)]))
     }
 
     // MARK: What became of it
 
-    private func outcome(of message: BrokerMessage, _ warnings: inout NotificationWarnings) async -> Outcome {
+    private func outcome(of delivery: BrokerDelivery, _ warnings: inout NotificationWarnings) async -> Outcome {
+        switch delivery.message.headers[MessageHeader.kind] {
+        case nil: await outcome(ofNotification: delivery.message, &warnings)
+        case PurchaseMessage.kind: await outcome(ofPurchases: delivery)
+        case let kind?:
+            .quarantine(
+                QuarantineReason(code: "unknownKind", sentence: "This version knows no messages of the kind \(kind)."))
+        }
+    }
+
+    private func outcome(
+        ofNotification message: BrokerMessage, _ warnings: inout NotificationWarnings
+    ) async -> Outcome {
         let began = ContinuousClock.now
         let decoded: DecodedMessage
         do { decoded = try await decoder.decode(message, now: clock.now()) } catch { return Outcome(error) }
@@ -98,7 +110,7 @@ package struct DeliveryHandler: Sendable {
     }
 
     /// From intake to now, for a message that has not been waiting in a retry level.
-    private func delay(of message: BrokerMessage) -> Duration? {
+    func delay(of message: BrokerMessage) -> Duration? {
         guard message.attempts == 0, let text = message.headers[MessageHeader.receivedAt] else { return nil }
         return Timestamp(rfc3339: text).map { max(.zero, clock.now() - $0) }
     }
@@ -109,6 +121,7 @@ package struct DeliveryHandler: Sendable {
         let message = delivery.message
         var event: OutboundEvent?
         var changed: ChangeEvent?
+        var transfers: [TransferEvent] = []
         switch outcome {
         case .applied(let change, let observation, let itsEvent):
             log.with(change.logFields(of: observation)).info("applied", observation.logFields)
@@ -118,6 +131,7 @@ package struct DeliveryHandler: Sendable {
                 metrics.unexpected(entry)
             }
             changed = ChangeEvent(change: change, observation: observation, at: clock.now())
+            transfers = TransferEvent.all(of: change, by: observation, at: clock.now())
             event = itsEvent
         case .unchanged(let change, let observation, let itsEvent):
             log.info("known already", observation.logFields)
@@ -130,10 +144,12 @@ package struct DeliveryHandler: Sendable {
             log.info("noted", ["type": .init(type?.raw ?? "")])
             metrics.noted(type)
             event = itsEvent
+        case .purchases(let applied): return await settle(applied, delivery, log)
         case .retry(let cause, let detail): return await sendToRetry(message, cause, detail, log)
         case .quarantine(let reason): return await sendToQuarantine(message, reason, log)
         }
-        let failures = await tell(changed, event, message, log)
+        let events = [changed?.message(cause: message), event?.message(cause: message)].compactMap(\.self)
+        let failures = await tell(events + transfers.map { $0.message(cause: message) }, log)
         if let failure = failures.first {
             if message.eventAttempts < Self.eventRetries {
                 return await sendToRetry(message, .events, "\(failure.name.rawValue): \(failure.error)", log)
@@ -160,7 +176,7 @@ package struct DeliveryHandler: Sendable {
         return Result(settlement: .acknowledge)
     }
 
-    private func sendToRetry(
+    func sendToRetry(
         _ message: BrokerMessage, _ cause: RetryCause, _ detail: String, _ log: Log
     ) async -> Result {
         let attempts = message.attempts + 1

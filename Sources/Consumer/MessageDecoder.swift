@@ -9,9 +9,9 @@ package import Time
 /// cannot differ.
 package struct MessageDecoder: Sendable {
     package let apps: [AppID: ConsumerApp]
-    private let verifier: NotificationVerifier
+    let verifier: NotificationVerifier
     /// Nil when nobody is asked whether certificates are revoked.
-    private let revocation: RevocationChecker?
+    let revocation: RevocationChecker?
 
     package init(
         apps: [AppID: ConsumerApp], verifier: NotificationVerifier, revocation: RevocationChecker? = nil
@@ -23,14 +23,19 @@ package struct MessageDecoder: Sendable {
 
     /// `now` is when the message is judged: for one out of the ledger, when it was received.
     package func decode(_ message: BrokerMessage, now: Timestamp) async throws(MessageRefusal) -> DecodedMessage {
-        guard let name = message.headers[MessageHeader.app] else { throw .unknownApp(nil) }
-        guard let app = apps[AppID(name)] else { throw .unknownApp(name) }
+        let (name, app) = try app(of: message)
         do {
             let notification = try verifier.verify(message.body, for: app.identity, now: now)
             try await revocation?.check(notification)
             return DecodedMessage(
-                app: AppID(name), notification: notification, observation: notification.observation(app: AppID(name)))
+                app: name, notification: notification, observation: notification.observation(app: name))
         } catch { throw .verification(error) }
+    }
+
+    func app(of message: BrokerMessage) throws(MessageRefusal) -> (AppID, ConsumerApp) {
+        guard let name = message.headers[MessageHeader.app] else { throw .unknownApp(nil) }
+        guard let app = apps[AppID(name)] else { throw .unknownApp(name) }
+        return (AppID(name), app)
     }
 }
 
@@ -50,12 +55,27 @@ package enum MessageRefusal: Error, Sendable, Hashable {
     /// The app that the message names is not in the settings; nil when it names none.
     case unknownApp(String?)
     case verification(VerificationFailure)
+    /// One of posted purchases.
+    case purchase(PurchaseFailure)
+    /// The body is not what the message says it is.
+    case unreadable(String)
+
+    /// What did not pass verification.
+    var failure: VerificationFailure? {
+        switch self {
+        case .verification(let failure): failure
+        case .purchase(let purchase): purchase.failure
+        case .unknownApp, .unreadable: nil
+        }
+    }
 
     /// Stable, as it stands in quarantine.
     package var code: String {
         switch self {
         case .unknownApp: "unknownApp"
         case .verification(let failure): failure.code.rawValue
+        case .purchase(let purchase): purchase.failure.code.rawValue
+        case .unreadable: "malformed"
         }
     }
 
@@ -64,6 +84,8 @@ package enum MessageRefusal: Error, Sendable, Hashable {
         case .unknownApp(let name?): "The settings name no app \(name)."
         case .unknownApp(nil): "The message names no app."
         case .verification(let failure): failure.description
+        case .purchase(let purchase): purchase.description
+        case .unreadable(let reason): reason
         }
     }
 }

@@ -2,6 +2,8 @@
 package enum MessageHeader {
     package static let app = "app"
     package static let environment = "environment"
+    /// What kind of message it is; none is a notification.
+    package static let kind = "kind"
     /// Follows a notification from intake to Redis in the logs.
     package static let correlation = "correlation"
     /// When the gateway took it in, RFC 3339.

@@ -17,12 +17,18 @@ import Entitlements
 /// | apply | too many conflicts; a record that a newer version wrote | retry |
 /// | apply | a stored record that cannot be read | quarantine `unreadableRecord` |
 /// | apply | the record changed, or knew it already | applied, unchanged |
+/// | address | of a kind that this version does not know; purchases by another exchange than ours | quarantine `unknownKind`, `foreignClaim` |
+/// | verify | purchases that a backend posted, one of them not to be used | as above, all of them |
+/// | apply | purchases that were decided: what Apple signed and the accepted claims are folded in | purchases |
+/// | apply | purchases that were not decided, because Redis was away then: decided as of their receipt | purchases |
 /// | tell | the broker does not take an event, or Redis does not say whether a request is a repeat | retry |
 ///
 /// | outcome | settlement |
 /// |---|---|
 /// | applied, unchanged, noted | the notification's event published and confirmed, then acknowledged; \
 ///   `entitlement.changed` too, when it changed something or somebody may have failed before telling it |
+/// | purchases, decided before | told: `entitlement.changed`, and `transfer.…` for both sides; then acknowledged |
+/// | purchases, decided here | what was decided is published to the intake and confirmed, then acknowledged |
 /// | retry | published to the next retry level and confirmed, then acknowledged; the last level repeats for ever |
 /// | quarantine | published to quarantine and confirmed, then acknowledged; when quarantine takes nothing, as retry |
 /// | any publish that fails | requeued, and intake rests for a while |
@@ -34,6 +40,8 @@ enum Outcome: Sendable {
     case unchanged(AppliedChange, Observation, OutboundEvent?)
     /// Verified and without effect on any state.
     case noted(type: Raw<NotificationType>?, OutboundEvent?)
+    /// Posted by a backend, whatever was decided about them.
+    case purchases(AppliedPurchases)
     case retry(RetryCause, detail: String)
     case quarantine(QuarantineReason)
 
@@ -42,6 +50,7 @@ enum Outcome: Sendable {
         case .applied: "applied"
         case .unchanged: "unchanged"
         case .noted: "noted"
+        case .purchases: "purchases"
         case .retry: "retry"
         case .quarantine: "quarantined"
         }
@@ -49,7 +58,7 @@ enum Outcome: Sendable {
 
     /// The stages "address" and "verify".
     init(_ refusal: MessageRefusal) {
-        if case .verification(let failure) = refusal, failure.disposition == .retryLater {
+        if let failure = refusal.failure, failure.disposition == .retryLater {
             self = .retry(
                 failure.code == .revocationUnknown ? .revocation : .verification, detail: failure.description)
         } else {
@@ -85,6 +94,8 @@ enum RetryCause: String, Sendable {
     case quarantine
     /// The broker did not take an event.
     case events
+    /// The broker did not take what was decided about purchases.
+    case decision
 }
 
 /// Why a message lies in quarantine: a stable code and a sentence.

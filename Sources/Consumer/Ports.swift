@@ -1,3 +1,4 @@
+package import AppStore
 package import Broker
 package import CacheTier
 package import Entitlements
@@ -21,6 +22,10 @@ package protocol ObservationStore: Sendable {
     func apply(
         _ observation: Observation, cause: TransitionCause, at now: Timestamp
     ) async throws(StoreError) -> AppliedChange
+    /// Takes in what was posted about a lineage, and decides whether the customer gets it.
+    func takeIn(
+        _ lineage: VerifiedPurchases.Lineage, for customer: String, at instant: Timestamp, isForced: Bool
+    ) async throws(StoreError) -> PurchaseDecision
 }
 
 extension LineageStore: ObservationStore {}

@@ -15,11 +15,12 @@ package struct Gateway: Sendable {
     package let operations: HTTPServer
     package let spool: Spool
 
-    /// `judge` comes from a `NotificationVerifier`. `cache` is a service of the process, which others may share: start it
-    /// before these.
+    /// `judge` comes from a `NotificationVerifier`, `purchaseJudge` from a `PurchaseVerifier`. `cache` and what `store` is
+    /// made of are services of the process, which others may share: start them before these.
     package init(
         settings: GatewaySettings, broker: BrokerSettings, apps: [AppID], judge: @escaping IntakeJudge,
-        cache: EntitlementCache, clock: WallClock = .system, metrics: Metrics, log: Log
+        purchaseJudge: @escaping PurchaseJudge, store: GatewayStore, cache: EntitlementCache,
+        clock: WallClock = .system, metrics: Metrics, log: Log
     ) throws(SystemError) {
         var broker = broker
         broker.confirmTimeout = settings.brokerLimit
@@ -29,10 +30,9 @@ package struct Gateway: Sendable {
         let drainer = SpoolDrainer(
             spool: spool, sink: sink, window: settings.spool.drainWindow, metrics: metrics,
             log: log.part("spool-drainer"))
+        let durable = IntakeStore(broker: sink, spool: SpoolSink(spool), log: log.part("intake"))
         let intake = NotificationIntake(
-            apps: apps, judge: judge,
-            store: IntakeStore(broker: sink, spool: SpoolSink(spool), log: log.part("intake")), clock: clock,
-            metrics: metrics, log: log.part("intake"))
+            apps: apps, judge: judge, store: durable, clock: clock, metrics: metrics, log: log.part("intake"))
 
         let keys = BearerKeys(settings.keys)
         let reads = EntitlementRoutes(
@@ -41,12 +41,23 @@ package struct Gateway: Sendable {
         let explanations = ExplanationRoutes(
             cache: cache, keys: keys, apps: apps, clock: clock, log: log.part("explanations"))
 
+        let purchases = PurchaseRoutes(
+            intake: PurchaseIntake(
+                store: store.purchases, durable: durable, patience: settings.claimLimit, clock: clock,
+                log: log.part("purchases")),
+            judge: purchaseJudge, cache: cache, keys: keys, apps: apps, bodyBytes: settings.purchaseBodyBytes,
+            readLimit: settings.claimLimit, clock: clock, metrics: metrics, log: log.part("purchases"))
+        let lineages = LineageRoutes(
+            archive: store.archive, keys: keys, apps: apps, rules: store.rules, limit: settings.claimLimit,
+            clock: clock, log: log.part("lineages"))
+
         var loops: [EventLoop] = []
         for number in 0..<settings.loops { loops.append(try EventLoop(name: "http-\(number)")) }
         server = HTTPServer(
             settings: settings.http, loops: loops,
             handler: GatewayRoutes(
-                intake: intake, reads: reads, explanations: explanations, intakeBodyBytes: settings.intakeBodyBytes),
+                intake: intake, reads: reads, explanations: explanations, purchases: purchases, lineages: lineages,
+                intakeBodyBytes: settings.intakeBodyBytes),
             metrics: metrics, log: log.part("http"))
         operations = HTTPServer(
             settings: settings.operations, loops: Array(loops.prefix(1)),

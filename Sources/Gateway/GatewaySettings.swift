@@ -7,6 +7,8 @@ package import Runtime
 /// - `gateway.operations.*`: the listener for operators; not for the internet.
 /// - `gateway.loops`: threads that serve connections.
 /// - `gateway.intakeBodyBytes`: the largest notification.
+/// - `gateway.purchaseBodyBytes`: the largest body of purchases that a backend posts.
+/// - `gateway.claimLimit`: how long such a post waits for Redis before it is left to the consumers to decide.
 /// - `gateway.brokerLimit`: how long a sender waits for the broker's confirm before its body goes to the spool.
 /// - `gateway.readMaximumAge`: how long a backend may use an answer of level S again without asking.
 /// - `keys.<name>.*`: who may read, write, support, administer.
@@ -16,6 +18,8 @@ package struct GatewaySettings: Sendable {
     package var operations = HTTPServerSettings(name: "operations", address: "127.0.0.1:8081")
     package var loops = 2
     package var intakeBodyBytes = 256 << 10
+    package var purchaseBodyBytes = 1 << 20
+    package var claimLimit = Duration.seconds(2)
     package var brokerLimit = Duration.seconds(2)
     package var readMaximumAge = Duration.seconds(10)
     package var keys: [BearerKey] = []
@@ -32,6 +36,12 @@ package struct GatewaySettings: Sendable {
         loops = settings.integer("gateway.loops", default: 2, in: 1...64, "Threads that serve connections.")
         intakeBodyBytes = settings.byteCount(
             "gateway.intakeBodyBytes", default: 256 << 10, in: 1024...(16 << 20), "Largest notification of Apple's.")
+        purchaseBodyBytes = settings.byteCount(
+            "gateway.purchaseBodyBytes", default: 1 << 20, in: 1024...(8 << 20),
+            "Largest body of purchases that a backend posts for a customer.")
+        claimLimit = settings.duration(
+            "gateway.claimLimit", default: .seconds(2), in: .milliseconds(50)...(.seconds(30)),
+            "How long posted purchases wait for Redis before they are left to the consumers to decide.")
         brokerLimit = settings.duration(
             "gateway.brokerLimit", default: .seconds(2), in: .milliseconds(50)...(.seconds(30)),
             "How long a notification waits for the broker's confirm before it goes to the spool.")
@@ -40,6 +50,9 @@ package struct GatewaySettings: Sendable {
             "How long a backend may use an answer again without asking; `Cache-Control` tells it.")
         if spool.segmentBytes < 2 * intakeBodyBytes {
             settings.complain(about: "spool.segmentBytes", "must be at least twice gateway.intakeBodyBytes")
+        }
+        if spool.segmentBytes < 2 * purchaseBodyBytes {
+            settings.complain(about: "spool.segmentBytes", "must be at least twice gateway.purchaseBodyBytes")
         }
         for name in settings.names(in: "keys") {
             guard let key = settings.within("keys", name, { Self.key(name, &$0) }) else { continue }

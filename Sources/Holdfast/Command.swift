@@ -22,6 +22,11 @@ struct Command: Sendable {
         Command(
             name: "products", summary: ProductsCommand.summary, help: ProductsCommand.help, run: ProductsCommand.run),
         Command(name: "replay", summary: ReplayCommand.summary, help: ReplayCommand.help, run: ReplayCommand.run),
+        Command(name: "history", summary: HistoryCommand.summary, help: HistoryCommand.help, run: HistoryCommand.run),
+        Command(
+            name: "unclaimed", summary: UnclaimedCommand.summary, help: UnclaimedCommand.help,
+            run: UnclaimedCommand.run),
+        Command(name: "claim", summary: ClaimCommand.summary, help: ClaimCommand.help, run: ClaimCommand.run),
         Command(name: "api", summary: APICommand.summary, help: APICommand.help, run: APICommand.run),
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,

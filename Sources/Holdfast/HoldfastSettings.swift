@@ -64,7 +64,12 @@ struct HoldfastSettings: Sendable {
     func storeRules(_ maps: any ProductMapSource) -> [AppID: StoreRules] {
         Dictionary(
             uniqueKeysWithValues: apps.map { app in
-                (app.id, StoreRules(evaluation: app.policy) { maps.current(of: app.id)?.map ?? app.map })
+                (
+                    app.id,
+                    StoreRules(transfers: app.transfers, evaluation: app.policy) {
+                        maps.current(of: app.id)?.map ?? app.map
+                    }
+                )
             })
     }
 

@@ -41,10 +41,28 @@ struct LineProcess {
         let cache = EntitlementCache(
             settings: settings.cache, redis: settings.redis, rules: settings.rules, maps: maps,
             loop: try EventLoop(name: "cache"), metrics: metrics, log: log)
+        let redis = RedisClient(
+            name: "purchases", settings: settings.redis, loop: try EventLoop(name: "purchases"), metrics: metrics,
+            log: log)
+        let rules = settings.storeRules(maps)
+        let store = LineageStore(redis: redis, settings: settings.store, rules: rules, metrics: metrics)
+        let revocation = try revocation(settings, metrics, log)
         let gateway = try Gateway(
             settings: settings.gateway, broker: settings.broker, apps: settings.apps.map(\.id), judge: verifier.judge,
-            cache: cache, metrics: metrics, log: log)
-        return [cache] + gateway.services
+            purchaseJudge: PurchaseVerifier(verifier.verifier).judge(
+                Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.identity) }), revocation: revocation),
+            store: GatewayStore(store, rules: rules) { redis.isConnected }, cache: cache, metrics: metrics, log: log)
+        let asking: [any Service] = revocation.map { [$0] } ?? []
+        return [cache, redis] + asking + gateway.services
+    }
+
+    /// Nil when nobody is asked whether certificates are revoked.
+    private static func revocation(
+        _ settings: HoldfastSettings, _ metrics: Metrics, _ log: Log
+    ) throws -> RevocationChecker? {
+        guard settings.appStore.revocation.mode != .off else { return nil }
+        return RevocationChecker(
+            settings: settings.appStore.revocation, loop: try EventLoop(name: "ocsp"), metrics: metrics, log: log)
     }
 
     private static func consumer(
@@ -54,11 +72,7 @@ struct LineProcess {
         let redis = RedisClient(
             name: "store", settings: settings.redis, loop: try EventLoop(name: "store"), metrics: metrics, log: log)
         let publisher = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
-        let revocation =
-            settings.appStore.revocation.mode == .off
-            ? nil
-            : RevocationChecker(
-                settings: settings.appStore.revocation, loop: try EventLoop(name: "ocsp"), metrics: metrics, log: log)
+        let revocation = try revocation(settings, metrics, log)
         var handler = DeliveryHandler(
             apps: Dictionary(
                 uniqueKeysWithValues: settings.apps.map { app in

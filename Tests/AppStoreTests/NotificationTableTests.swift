@@ -29,7 +29,8 @@ import Testing
 
     @Test func everyEventIsLedToByARowOrFollowsFromAChange() {
         let led = Set(rows.map(\.event)).union([NotificationTable.unknown.event])
-        #expect(Set(EventName.allCases).subtracting(led) == [.entitlementChanged])
+        #expect(
+            Set(EventName.allCases).subtracting(led) == [.entitlementChanged, .transferLost, .transferGained])
         #expect(!Set(rows.map(\.event)).contains(.notificationUnknown))
     }
 

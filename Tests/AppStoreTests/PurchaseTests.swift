@@ -125,7 +125,7 @@ import Time
         let posted = try PostedPurchases(signedTransactions: ["a", "b"], signedRenewalInfos: ["c"])
         let claim = ClaimFact(customer: "é\n\"", claimedAt: Forge.now, transactionID: "1", over: "x")
         let message = PurchaseMessage(
-            customer: "é\n\"", receivedAt: Forge.now, isForced: true, posted: posted,
+            customer: "é\n\"", environment: .sandbox, receivedAt: Forge.now, isForced: true, posted: posted,
             decisions: [
                 .init(originalTransactionID: "1", changed: true, claim: claim, from: ["x", "y"]),
                 .init(originalTransactionID: "2", changed: false, refusal: .heldByAnother),

@@ -1,3 +1,4 @@
+import AppStore
 import Entitlements
 import JSON
 import Redis
@@ -43,7 +44,38 @@ final class ScriptedStore: ObservationStore {
     private let state = Mutex<[Observation]>([])
     private let refusal = Mutex<StoreError?>(nil)
 
-    init(_ answer: Result<AppliedChange, StoreError>) { self.answer = answer }
+    /// What it was asked to decide.
+    struct Claim: Sendable {
+        let lineage: String
+        let customer: String
+        let instant: Timestamp
+        let isForced: Bool
+    }
+
+    private let decision: ClaimDecision
+    private let asked = Mutex<[Claim]>([])
+
+    init(_ answer: Result<AppliedChange, StoreError>, decision: ClaimDecision = .alreadyTheirs) {
+        self.answer = answer
+        self.decision = decision
+    }
+
+    var claims: [Claim] { asked.withLock { $0 } }
+
+    func takeIn(
+        _ lineage: VerifiedPurchases.Lineage, for customer: String, at instant: Timestamp, isForced: Bool
+    ) async throws(StoreError) -> PurchaseDecision {
+        asked.withLock {
+            $0.append(
+                Claim(
+                    lineage: lineage.id.originalTransactionID, customer: customer, instant: instant, isForced: isForced)
+            )
+        }
+        let change = try answer.get()
+        var claim: ClaimFact?
+        if case .accepted(let fact, _) = decision { claim = fact }
+        return PurchaseDecision(decision: decision, changed: change.changed, claim: claim)
+    }
 
     /// Takes no writes for this reason; nil takes them.
     func refuse(_ reason: StoreError?) { refusal.withLock { $0 = reason } }
@@ -99,6 +131,16 @@ final class FoldingStore: ObservationStore {
     var observations: [Observation] { state.withLock { $0.observations } }
 
     func prepare() async throws(StoreError) {}
+
+    /// Gives nothing to anybody.
+    func takeIn(
+        _ lineage: VerifiedPurchases.Lineage, for customer: String, at instant: Timestamp, isForced: Bool
+    ) async throws(StoreError) -> PurchaseDecision {
+        for observation in lineage.observations {
+            _ = try await apply(observation, cause: .answer, at: instant)
+        }
+        return PurchaseDecision(decision: .refused(.heldByAnother))
+    }
 
     func apply(
         _ observation: Observation, cause: TransitionCause, at now: Timestamp

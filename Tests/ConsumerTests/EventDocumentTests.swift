@@ -37,6 +37,7 @@ import Testing
             let kinds: [String]
             switch event {
             case .entitlementChanged: kinds = ["whatever changed a record"]
+            case .transferLost, .transferGained: kinds = ["a claim, or another token, that moved a purchase"]
             case .notificationUnknown: kinds = ["a type, or a type with a subtype, that is not in the table below"]
             default: kinds = NotificationTable.rows.filter { $0.event == event }.map(kind)
             }

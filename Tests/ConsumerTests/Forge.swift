@@ -24,20 +24,9 @@ struct Forge {
         by authority: CertificateAuthority? = nil,
         _ more: (inout JSONWriter) -> Void = { _ in }
     ) throws -> [UInt8] {
-        let inner = try sign(authority) {
-            $0.member("transactionId", transaction ?? lineage)
-            $0.member("originalTransactionId", lineage)
-            $0.member("bundleId", bundle)
-            $0.member("productId", product)
-            $0.member("purchaseDate", purchased.milliseconds)
-            $0.member("expiresDate", (purchased + .seconds(30 * 86_400)).milliseconds)
-            $0.member("type", "Auto-Renewable Subscription")
-            if let token { $0.member("appAccountToken", token) }
-            $0.member("inAppOwnershipType", "PURCHASED")
-            $0.member("signedDate", signed.milliseconds)
-            $0.member("environment", environment)
-            more(&$0)
-        }
+        let inner = try self.transaction(
+            lineage: lineage, transaction: transaction, product: product, bundle: bundle, environment: environment,
+            signed: signed, purchased: purchased, token: token, by: authority, more)
         let renewal = try sign(authority) {
             $0.member("originalTransactionId", lineage)
             $0.member("autoRenewProductId", product)
@@ -52,6 +41,29 @@ struct Forge {
             $0.member("signedTransactionInfo", inner)
             $0.member("signedRenewalInfo", renewal)
             $0.member("status", 1)
+        }
+    }
+
+    /// A transaction as a device has it: one monthly period.
+    static func transaction(
+        lineage: String, transaction: String? = nil, product: String = "pro.month",
+        bundle: String = identity.bundleID, environment: String = "Sandbox", signed: Timestamp = now,
+        purchased: Timestamp = now, token: String? = nil, by authority: CertificateAuthority? = nil,
+        _ more: (inout JSONWriter) -> Void = { _ in }
+    ) throws -> String {
+        try sign(authority) {
+            $0.member("transactionId", transaction ?? lineage)
+            $0.member("originalTransactionId", lineage)
+            $0.member("bundleId", bundle)
+            $0.member("productId", product)
+            $0.member("purchaseDate", purchased.milliseconds)
+            $0.member("expiresDate", (purchased + .seconds(30 * 86_400)).milliseconds)
+            $0.member("type", "Auto-Renewable Subscription")
+            if let token { $0.member("appAccountToken", token) }
+            $0.member("inAppOwnershipType", "PURCHASED")
+            $0.member("signedDate", signed.milliseconds)
+            $0.member("environment", environment)
+            more(&$0)
         }
     }
 

@@ -16,6 +16,7 @@ struct Stage: Sendable {
     let inspector: BrokerInspector
     let publisher: BrokerPublisher
     let redis: RedisClient
+    let redisSettings: RedisSettings
     let store: LineageStore
     let metrics = Metrics()
     let app = RedisServer.uniqueApp("consumer")
@@ -51,6 +52,7 @@ struct Stage: Sendable {
         inspector = BrokerInspector(settings: broker)
         publisher = try BrokerPublisher(settings: broker, metrics: metrics, log: .discarding)
         loop = try EventLoop(name: "consumer-tests")
+        redisSettings = settings
         redis = RedisClient(name: "consumer-tests", settings: settings, loop: loop)
         store = LineageStore(redis: redis)
         try await publisher.start()
@@ -143,6 +145,12 @@ final class GatedStore: ObservationStore {
     }
 
     func prepare() async throws(StoreError) { try await store.prepare() }
+
+    func takeIn(
+        _ lineage: VerifiedPurchases.Lineage, for customer: String, at instant: Timestamp, isForced: Bool
+    ) async throws(StoreError) -> PurchaseDecision {
+        try await store.takeIn(lineage, for: customer, at: instant, isForced: isForced)
+    }
 
     func apply(
         _ observation: Observation, cause: TransitionCause, at now: Timestamp

@@ -74,11 +74,18 @@ func withGateway(
         settings: CacheSettings(), redis: redis, rules: rules, maps: maps, loop: loop, metrics: metrics,
         log: .discarding,
         clock: clock)
+    let store = RedisClient(name: "purchases", settings: redis, loop: loop)
+    let storeRules = rules.mapValues { rules in StoreRules(evaluation: rules.policy) { rules.products } }
+    let identities = Dictionary(
+        uniqueKeysWithValues: (["demo", "other"].map { AppID($0) } + rules.keys).map { ($0, Sender.identity) })
     let gateway = try Gateway(
         settings: settings, broker: broker, apps: ["demo", "other"].map { AppID($0) } + rules.keys,
-        judge: judge ?? Sender.trusted.get().judge, cache: cache, clock: clock, metrics: metrics, log: .discarding)
+        judge: judge ?? Sender.trusted.get().judge,
+        purchaseJudge: try Sender.trusted.get().purchases.judge(identities),
+        store: GatewayStore(LineageStore(redis: store, rules: storeRules), rules: storeRules) { store.isConnected },
+        cache: cache, clock: clock, metrics: metrics, log: .discarding)
     let client = HTTPClient(loop: loop)
-    let services: [any Service] = [cache] + gateway.services
+    let services: [any Service] = [cache, store] + gateway.services
     for service in services { try await service.start() }
     let running = RunningGateway(
         gateway: gateway, broker: broker, metrics: metrics, folder: folder, client: client, redis: redis)

@@ -47,6 +47,10 @@ package enum EventName: String, Sendable, Hashable, CaseIterable {
     case consentRescinded = "consent.rescinded"
     case metadataUpdated = "metadata.updated"
     case testReceived = "test.received"
+    /// A purchase went from this customer to another; it follows from a claim or from another token, not from a type.
+    case transferLost = "transfer.lost"
+    case transferGained = "transfer.gained"
+
     /// A type, or a subtype of a type, that this version does not know.
     case notificationUnknown = "notification.unknown"
 

@@ -36,12 +36,11 @@ package struct PostedPurchases: Sendable, Hashable {
                     sentence: "It has more than \(Self.maximumBytesOfOne) bytes; send it as Apple signed it.")
             }
         }
-        guard !signedTransactions.isEmpty else {
-            throw Mistake(
-                field: List.signedTransactions.rawValue,
-                sentence: "It must have at least one transaction: renewal information alone names no app.")
-        }
     }
+
+    /// Nothing: an operator's claim of a purchase that is known already.
+    package static let nothing = PostedPurchases()
+    private init() { (signedTransactions, signedRenewalInfos) = ([], []) }
 
     package subscript(list: List) -> [String] {
         switch list {
@@ -86,6 +85,11 @@ package struct PostedPurchases: Sendable, Hashable {
         guard let transactions = lists[.signedTransactions] else {
             throw Mistake(
                 field: List.signedTransactions.rawValue, sentence: "It is missing; it lists what the device has.")
+        }
+        guard !transactions.isEmpty else {
+            throw Mistake(
+                field: List.signedTransactions.rawValue,
+                sentence: "It must have at least one transaction: renewal information alone names no app.")
         }
         try self.init(signedTransactions: transactions, signedRenewalInfos: lists[.signedRenewalInfos] ?? [])
     }

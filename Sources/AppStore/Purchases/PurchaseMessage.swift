@@ -8,11 +8,12 @@ package import Time
 /// What Apple signed proves itself, and whoever reads the message verifies it again. The claims are our own word and prove
 /// nothing: they count because the message came by our own exchange.
 ///
-///     {"customer": "…", "receivedAt": "…", "isForced": false, "signedTransactions": […], "signedRenewalInfos": […],
+///     {"customer": "…", "environment": "…", "receivedAt": 1764000000000, "isForced": false, "signedTransactions": […], "signedRenewalInfos": […],
 ///      "decisions": [{"originalTransactionId": "…", "changed": true, "claim": {…}, "from": […], "refusal": null}]}
 ///
 /// A lineage without a decision is undecided: whoever applies the message decides, and publishes what was decided in
-/// another message. Replaying needs the decided ones only.
+/// another message. Replaying needs the decided ones only. A decision about a lineage of which nothing was posted is an
+/// operator's, about a purchase that was known.
 package struct PurchaseMessage: Sendable, Hashable {
     /// The value of the header `kind` that such a message carries; notifications carry none.
     package static let kind = "purchases"
@@ -43,16 +44,18 @@ package struct PurchaseMessage: Sendable, Hashable {
     }
 
     package var customer: String
+    package var environment: StoreEnvironment
     package var receivedAt: Timestamp
     package var isForced: Bool
     package var posted: PostedPurchases
     package var decisions: [Decision]
 
     package init(
-        customer: String, receivedAt: Timestamp, isForced: Bool = false, posted: PostedPurchases,
-        decisions: [Decision] = []
+        customer: String, environment: StoreEnvironment, receivedAt: Timestamp, isForced: Bool = false,
+        posted: PostedPurchases, decisions: [Decision] = []
     ) {
         self.customer = customer
+        self.environment = environment
         self.receivedAt = receivedAt
         self.isForced = isForced
         self.posted = posted
@@ -74,6 +77,7 @@ package struct PurchaseMessage: Sendable, Hashable {
         var json = JSONWriter(reservingCapacity: 8192 * posted.signedTransactions.count)
         json.beginObject()
         json.member("customer", customer)
+        json.member("environment", environment.rawValue)
         json.member("receivedAt", receivedAt.milliseconds)
         json.member("isForced", isForced)
         for list in PostedPurchases.List.allCases {
@@ -115,10 +119,16 @@ package struct PurchaseMessage: Sendable, Hashable {
             guard texts.count == array.count else { throw Unreadable(description: "\(name) is no list of texts") }
             return texts
         }
-        guard let customer = value["customer"]?.string, let receivedAt = value["receivedAt"]?.int64,
+        guard let customer = value["customer"]?.string,
+            let environment = value["environment"]?.string.flatMap(StoreEnvironment.init),
+            let receivedAt = value["receivedAt"]?.int64,
             let isForced = value["isForced"]?.bool, let decisions = value["decisions"]?.array
-        else { throw Unreadable(description: "customer, receivedAt, isForced or decisions is missing or unreadable") }
+        else {
+            throw Unreadable(
+                description: "customer, environment, receivedAt, isForced or decisions is missing or unreadable")
+        }
         self.customer = customer
+        self.environment = environment
         self.receivedAt = Timestamp(milliseconds: receivedAt)
         self.isForced = isForced
         let transactions = try texts(value["signedTransactions"], "signedTransactions")

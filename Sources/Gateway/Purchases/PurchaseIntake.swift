@@ -1,6 +1,6 @@
-internal import AppStore
+package import AppStore
 internal import CacheTier
-internal import Entitlements
+package import Entitlements
 package import Runtime
 internal import Synchronization
 internal import Time
@@ -69,17 +69,13 @@ package struct PurchaseIntake: Sendable {
             try await store.takeIn(lineage, for: request.key.customer, at: now, isForced: request.isForced)
         }
         let message = PurchaseMessage(
-            customer: request.key.customer, receivedAt: now, isForced: request.isForced, posted: request.posted,
+            customer: request.key.customer, environment: request.key.environment, receivedAt: now,
+            isForced: request.isForced, posted: request.posted,
             decisions: purchases.lineages.compactMap { lineage in
                 decisions[lineage.id.originalTransactionID]?.message(about: lineage.id)
             })
         let place = await durable.store(
-            IntakeMessage(
-                headers: [
-                    PurchaseMessage.kindHeader: PurchaseMessage.kind, "app": request.key.app.rawValue,
-                    "environment": request.key.environment.rawValue, "correlation": request.correlation,
-                    "received-at": now.rfc3339,
-                ], messageID: message.id, body: message.encoded()))
+            IntakeMessage(purchases: message, app: request.key.app, correlation: request.correlation))
         guard let place else { return (.unstored, nil) }
         return (
             .stored(Receipt(receivedAt: now, lineages: purchases.lineages, decisions: decisions)), place
@@ -111,6 +107,18 @@ package struct PurchaseIntake: Sendable {
         }
         if isComplete == nil { log.warning("the store did not decide all claims in time") }
         return decided.all
+    }
+}
+
+extension IntakeMessage {
+    /// A message of posted purchases, for the intake.
+    package init(purchases: PurchaseMessage, app: AppID, correlation: String) {
+        self.init(
+            headers: [
+                PurchaseMessage.kindHeader: PurchaseMessage.kind, "app": app.rawValue,
+                "environment": purchases.environment.rawValue, "correlation": correlation,
+                "received-at": purchases.receivedAt.rfc3339,
+            ], messageID: purchases.id, body: purchases.encoded())
     }
 }
 

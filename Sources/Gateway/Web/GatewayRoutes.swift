@@ -8,16 +8,21 @@ package import HTTP
 /// | POST | `/apple/{app}/production`, `/apple/{app}/sandbox` | takes in a notification |
 /// | GET | `/v1/apps/{app}/customers/{customer}/entitlements` | what a customer has |
 /// | GET | `/v1/apps/{app}/customers/{customer}/explanation` | why a customer has or lacks it |
+/// | POST | `/v1/apps/{app}/customers/{customer}/transactions` | takes in what a backend posts for a customer |
+/// | GET | `/v1/apps/{app}/unclaimed` | purchases that nobody has |
+/// | GET | `/v1/apps/{app}/lineages/{id}`, `/v1/apps/{app}/lineages/{id}/history` | who has a purchase, and its history |
 package struct GatewayRoutes: HTTPHandler {
     enum Route: Hashable {
         case intake(AppID, StoreEnvironment)
         case entitlements(AppID, customer: String)
         case explanation(AppID, customer: String)
+        case purchases(AppID, customer: String)
+        case lineages(AppID, LineageRoutes.Question)
 
         var method: String {
             switch self {
-            case .intake: "POST"
-            case .entitlements, .explanation: "GET"
+            case .intake, .purchases: "POST"
+            case .entitlements, .explanation, .lineages: "GET"
             }
         }
     }
@@ -25,15 +30,19 @@ package struct GatewayRoutes: HTTPHandler {
     private let intake: NotificationIntake
     private let reads: EntitlementRoutes
     private let explanations: ExplanationRoutes
+    private let purchases: PurchaseRoutes
+    private let lineages: LineageRoutes
     private let intakeBodyBytes: Int
 
     package init(
         intake: NotificationIntake, reads: EntitlementRoutes, explanations: ExplanationRoutes,
-        intakeBodyBytes: Int = 256 << 10
+        purchases: PurchaseRoutes, lineages: LineageRoutes, intakeBodyBytes: Int = 256 << 10
     ) {
         self.intake = intake
         self.reads = reads
         self.explanations = explanations
+        self.purchases = purchases
+        self.lineages = lineages
         self.intakeBodyBytes = intakeBodyBytes
     }
 
@@ -49,7 +58,8 @@ package struct GatewayRoutes: HTTPHandler {
                         .response(correlation: Correlation.id(of: head)))
             }
             return .body(limit: intakeBodyBytes)
-        case .success(.entitlements), .success(.explanation):
+        case .success(.purchases(let app, _)): return purchases.admit(head, app: app)
+        case .success(.entitlements), .success(.explanation), .success(.lineages):
             // A GET has no use for a body.
             return .body(limit: 0)
         }
@@ -68,6 +78,10 @@ package struct GatewayRoutes: HTTPHandler {
             return reads.respond(to: request.head, app: app, customer: customer, correlation: correlation)
         case .success(.explanation(let app, let customer)):
             return explanations.respond(to: request.head, app: app, customer: customer, correlation: correlation)
+        case .success(.purchases(let app, let customer)):
+            return purchases.respond(to: request, app: app, customer: customer, correlation: correlation)
+        case .success(.lineages(let app, let question)):
+            return lineages.respond(to: request.head, app: app, question, correlation: correlation)
         }
     }
 
@@ -92,6 +106,8 @@ package struct GatewayRoutes: HTTPHandler {
             StoreEnvironment(rawValue: segments[2]).map { .intake(AppID(segments[1]), $0) }
         case "v1" where segments.count == 6 && segments[1] == "apps" && segments[3] == "customers":
             customerRoute(segments[5], AppID(segments[2]), customer: segments[4])
+        case "v1" where segments.count >= 4 && segments[1] == "apps":
+            lineageRoute(segments[3...]).map { .lineages(AppID(segments[2]), $0) }
         default: nil
         }
     }
@@ -100,7 +116,19 @@ package struct GatewayRoutes: HTTPHandler {
         switch name {
         case "entitlements": .entitlements(app, customer: customer)
         case "explanation": .explanation(app, customer: customer)
+        case "transactions": .purchases(app, customer: customer)
         default: nil
+        }
+    }
+
+    private static func lineageRoute(_ rest: ArraySlice<String>) -> LineageRoutes.Question? {
+        let rest = Array(rest)
+        if rest == ["unclaimed"] { return .unclaimed }
+        guard rest[0] == "lineages", rest.count >= 2, !rest[1].isEmpty, rest[1].utf8.count <= 256 else { return nil }
+        switch rest.dropFirst(2) {
+        case []: return .lineage(rest[1])
+        case ["history"]: return .history(rest[1])
+        default: return nil
         }
     }
 }
