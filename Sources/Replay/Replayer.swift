@@ -1,4 +1,5 @@
 internal import AppStore
+internal import Broker
 package import Consumer
 package import Entitlements
 package import Time
@@ -104,6 +105,11 @@ package struct Replayer: Sendable {
         let receivedAt = message.receivedAt
         guard scope.holds(message, receivedAt: receivedAt) else { return JudgedMessage(message, receivedAt, .leftOut) }
         do throws(MessageRefusal) {
+            if message.message.headers[PurchaseMessage.kindHeader] == PurchaseMessage.kind {
+                let posted = try await decoder.decodePurchases(message.message, now: receivedAt ?? now)
+                let asked = posted.observations.filter { scope.holds($0.lineage) }
+                return JudgedMessage(message, receivedAt, asked.isEmpty ? .leftOut : .news(asked, .answer))
+            }
             let decoded = try await decoder.decode(message.message, now: receivedAt ?? now)
             guard let observation = decoded.observation else {
                 return JudgedMessage(
