@@ -48,11 +48,10 @@ package struct GatewaySettings: Sendable {
         readMaximumAge = settings.duration(
             "gateway.readMaximumAge", default: .seconds(10), in: .zero ... .seconds(60),
             "How long a backend may use an answer again without asking; `Cache-Control` tells it.")
-        if spool.segmentBytes < 2 * intakeBodyBytes {
-            settings.complain(about: "spool.segmentBytes", "must be at least twice gateway.intakeBodyBytes")
-        }
-        if spool.segmentBytes < 2 * purchaseBodyBytes {
-            settings.complain(about: "spool.segmentBytes", "must be at least twice gateway.purchaseBodyBytes")
+        if spool.segmentBytes < 2 * max(intakeBodyBytes, purchaseBodyBytes) {
+            settings.complain(
+                about: "spool.segmentBytes",
+                "must be at least twice gateway.intakeBodyBytes and gateway.purchaseBodyBytes")
         }
         for name in settings.names(in: "keys") {
             guard let key = settings.within("keys", name, { Self.key(name, &$0) }) else { continue }
