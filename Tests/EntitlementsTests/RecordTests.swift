@@ -17,10 +17,13 @@ import Time
     }
 
     @Test func ofTwoVersionsSignedTogetherTheRevocationWins() {
-        let granted = period("1", from: day(0), to: day(30), signed: day(10))
-        let revoked = period("1", from: day(0), to: day(30), signed: day(10), revoked: day(10))
-        #expect(record(granted, revoked) == record(revoked, granted))
-        #expect(record(granted, revoked).transactions == [revoked])
+        for (grantedHash, revokedHash) in [("a", "b"), ("b", "a")] {
+            var granted = period("1", from: day(0), to: day(30), signed: day(10))
+            var revoked = period("1", from: day(0), to: day(30), signed: day(10), revoked: day(10))
+            (granted.payloadHash, revoked.payloadHash) = (grantedHash, revokedHash)
+            #expect(record(granted, revoked) == record(revoked, granted))
+            #expect(record(granted, revoked).transactions == [revoked])
+        }
     }
 
     @Test func ofTwoStatusesSignedTogetherTheRevocationThenTheGreaterNumberWins() {

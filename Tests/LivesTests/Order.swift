@@ -9,7 +9,8 @@ struct Order {
 
     func difference(_ random: inout StoreRandom, _ census: inout Census) -> String? {
         for (lineage, delivered) in courier.delivered.sorted(by: {
-            $0.key.originalTransactionID < $1.key.originalTransactionID
+            ($0.key.originalTransactionID, $0.key.environment.rawValue)
+                < ($1.key.originalTransactionID, $1.key.environment.rawValue)
         }) {
             guard let record = courier.records[lineage] else { return "\(lineage.originalTransactionID) has no record" }
             let bytes = record.encoded()
@@ -33,6 +34,17 @@ struct Order {
         return nil
     }
 
+    /// The same for what has arrived so far: before Apple is asked, and answers with later dates.
+    func lastWords(_ census: inout Census) -> String? {
+        for (lineage, delivered) in courier.delivered {
+            guard let record = courier.records[lineage], let found = lastWord(record, delivered, &census) else {
+                continue
+            }
+            return "\(lineage.originalTransactionID): \(found)"
+        }
+        return nil
+    }
+
     private func fold(_ news: ArraySlice<Observation>, _ lineage: LineageID) -> LineageRecord {
         var record = LineageRecord(lineage: lineage)
         for observation in news { _ = record.fold(observation) }
@@ -46,7 +58,8 @@ struct Order {
             guard let last = versions.map(\.signedDate).max(), kept.signedDate == last else {
                 return "not the last version of \(id) is kept"
             }
-            for (_, together) in Dictionary(grouping: Set(versions), by: \.signedDate) where together.count > 1 {
+            let together = Set(versions.filter { $0.signedDate == last })
+            if together.count > 1 {
                 census.count("delivered: equal dates")
                 if Set(together.map { $0.revocationDate == nil }).count == 2 {
                     census.count("delivered: equal dates, one a refund")

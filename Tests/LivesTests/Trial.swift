@@ -38,6 +38,10 @@ struct Trial {
             // Just after all that was signed in one and the same millisecond.
             let instant = now + .milliseconds(200)
             guard worlds.allSatisfy({ world in world.store.nextDue.map { $0 > instant } ?? true }) else { continue }
+            if life.route == .simultaneous {
+                courier.settle([], &random, &census)
+                if let found = Order(courier: courier).lastWords(&census) { return "step \(number): \(found)" }
+            }
             var answers: [Observation] = []
             for index in worlds.indices where life.route.asksApple {
                 answers += try worlds[index].answers(signedAt: now + .milliseconds(150))
