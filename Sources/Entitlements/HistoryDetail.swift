@@ -14,6 +14,7 @@ package enum HistoryDetail: String, Sendable, Hashable, CaseIterable {
     case offer
     case olderRefund
     case olderTransaction
+    case laterPeriod
 
     package var sentence: String {
         switch self {
@@ -29,6 +30,7 @@ package enum HistoryDetail: String, Sendable, Hashable, CaseIterable {
         case .offer: "another offer"
         case .olderRefund: "an older period was refunded; the current one stays"
         case .olderTransaction: "about an older period"
+        case .laterPeriod: "about a period that begins later"
         }
     }
 }
@@ -51,7 +53,7 @@ extension HistoryDetail {
             self = .price
         } else if let grace = old.gracePeriodExpiresAt, let other = new.gracePeriodExpiresAt, grace != other {
             self = .gracePeriod
-        } else if old.seats != new.seats, old.seats != nil {
+        } else if old.seats != new.seats, old.seats != nil, old.state != .revoked, new.state != .revoked {
             self = .seats
         } else if new.willRenew, old.nextOffer != new.nextOffer {
             self = .offer
@@ -69,12 +71,14 @@ extension LineageEvaluation {
 /// What a history compares: the evaluation, and the transaction that counts.
 struct Standing {
     let evaluation: LineageEvaluation
-    let transactionID: String?
+    let transaction: TransactionFact?
 
     init(of record: LineageRecord, at instant: Timestamp, map: ProductMap, policy: EvaluationPolicy) {
         evaluation = record.evaluated(at: instant, map: map, policy: policy)
-        transactionID = CurrentPeriod(of: record.transactions, at: instant, map: map)?.transaction.transactionID
+        transaction = CurrentPeriod(of: record.transactions, at: instant, map: map)?.transaction
     }
+
+    var transactionID: String? { transaction?.transactionID }
 
     /// nil while nothing has begun.
     var state: LineageState? { evaluation.productID == nil ? nil : evaluation.state }

@@ -116,10 +116,11 @@ extension HistoryDetail {
     fileprivate init?(of observation: Observation, from before: Standing, to after: Standing) {
         if let detail = HistoryDetail(from: before, to: after) {
             self = detail
-        } else if let transaction = observation.transaction, let current = after.transactionID,
-            transaction.transactionID != current, observation.source == .notification
+        } else if let transaction = observation.transaction, let current = after.transaction,
+            transaction.transactionID != current.transactionID, observation.source == .notification
         {
-            self = transaction.revocationDate == nil ? .olderTransaction : .olderRefund
+            let isLater = transaction.purchaseDate > current.purchaseDate
+            self = isLater ? .laterPeriod : transaction.revocationDate == nil ? .olderTransaction : .olderRefund
         } else {
             return nil
         }

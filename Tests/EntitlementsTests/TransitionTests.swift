@@ -98,9 +98,32 @@ import Time
         var story = Story()
         _ = story.hear(.purchase, period("1", from: day(0), to: day(30)))
         let early = story.hear(.renewal, period("2", "pro.month", from: day(30), to: day(60), signed: day(29)))
-        #expect(steps(early) == ["active active renewal olderTransaction"])
+        #expect(steps(early) == ["active active renewal laterPeriod"])
         let entries = story.hear(.preference, nil, renewal(signed: day(40), on: false))
         #expect(steps(entries) == ["active active time product", "active canceled preference renewalOff"])
+    }
+
+    @Test func anOlderPeriodIsCalledSoAndItsRefundToo() {
+        var story = Story()
+        _ = story.hear(.purchase, period("1", from: day(0), to: day(30)))
+        _ = story.hear(.renewal, period("2", from: day(30), to: day(60)))
+        #expect(
+            steps(story.hear(.expiry, period("1", from: day(0), to: day(30), signed: day(31)))) == [
+                "active active expiry olderTransaction"
+            ])
+        #expect(
+            steps(story.hear(.refund, period("1", from: day(0), to: day(30), signed: day(32), revoked: day(32)))) == [
+                "active active refund olderRefund"
+            ])
+    }
+
+    @Test func aRefundIsNotCalledAnotherNumberOfSeats() {
+        var story = Story()
+        var bought = period("1", from: day(0), to: day(30))
+        bought.quantity = 2
+        _ = story.hear(.purchase, bought)
+        (bought.signedDate, bought.revocationDate) = (day(5), day(5))
+        #expect(steps(story.hear(.refund, bought)) == ["active revoked refund"])
     }
 
     @Test func aYearOfSilenceIsFilledIn() throws {
