@@ -85,14 +85,18 @@ package final class EntitlementCache: Service {
     }
 
     /// Why the customer has or lacks an entitlement (or anything, when none is named), and the answer it explains.
+    ///
+    /// `histories` gives what was noted of the customer's lineages; nil tells nothing of it.
     package func explain(
-        _ entitlement: String?, of key: CustomerKey, at instant: Timestamp
+        _ entitlement: String?, of key: CustomerKey, at instant: Timestamp,
+        histories: (@Sendable ([LineageID]) async -> [LineageID: [HistoryEntry]]?)? = nil
     ) async throws(ReadFailure) -> (Explanation, Answer) {
         let (entry, source) = try await entry(for: key)
+        let noted = await histories?(entry.customer.records.map(\.lineage))
         let rules = rulesInForce(for: key.app)
         let explanation = Explanation(
             of: entry.customer.records, entitlement: entitlement, at: instant, map: rules.map.map,
-            policy: rules.policy)
+            policy: rules.policy, histories: noted ?? nil)
         return (explanation, answer(entry, from: source, at: instant))
     }
 

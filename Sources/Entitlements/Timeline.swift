@@ -41,20 +41,16 @@ extension HistoryEntry {
         json.member("cause", cause.rawValue)
         json.member("from", from?.rawValue)
         json.member("to", to?.rawValue)
-        json.member("expected", !isUnexpected)
+        json.member("unexpected", isUnexpected)
         json.member("detail", detail)
         json.member("productId", productID)
-        if kind == .transfer {
-            json.member("fromCustomer", fromCustomer)
-            json.member("toCustomer", toCustomer)
-        }
-        if let source {
-            json.member("source", source.rawValue)
-            json.member("notificationType", notificationType)
-            json.member("subtype", subtype)
-            json.member("notificationUUID", notificationUUID)
-            json.member("signedDate", signedDate?.rfc3339)
-        }
+        json.member("fromCustomer", fromCustomer)
+        json.member("toCustomer", toCustomer)
+        json.member("source", source?.rawValue)
+        json.member("notificationType", notificationType)
+        json.member("subtype", subtype)
+        json.member("notificationUUID", notificationUUID)
+        json.member("signedDate", signedDate?.rfc3339)
         json.member("explanation", sentence + ".")
         json.endObject()
     }

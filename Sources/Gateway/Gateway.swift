@@ -39,7 +39,8 @@ package struct Gateway: Sendable {
             cache: cache, keys: keys, apps: apps, maximumAge: settings.readMaximumAge, clock: clock, metrics: metrics,
             log: log.part("reads"))
         let explanations = ExplanationRoutes(
-            cache: cache, keys: keys, apps: apps, clock: clock, log: log.part("explanations"))
+            cache: cache, archive: store.archive, keys: keys, apps: apps, limit: settings.claimLimit, clock: clock,
+            log: log.part("explanations"))
 
         let purchases = PurchaseRoutes(
             intake: PurchaseIntake(

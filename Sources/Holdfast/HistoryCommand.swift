@@ -37,8 +37,9 @@ enum HistoryCommand {
                         + "transaction id?")
                 return 1
             }
-            let entries = try await session.store.history(of: lineage)
             let now = WallClock.system.now()
+            let entries = found.timeline(
+                try await session.store.history(of: lineage), at: now, session.rules)
             if arguments.has("json") {
                 var json = JSONWriter()
                 json.beginObject()
@@ -70,16 +71,6 @@ enum HistoryCommand {
     }
 
     static func line(_ entry: HistoryEntry) -> String {
-        var words = [entry.isUnexpected ? "!" : " ", entry.at.rfc3339]
-        switch entry.kind {
-        case .transition: words.append("\(entry.from?.rawValue ?? "new") to \(entry.to?.rawValue ?? "-")")
-        case .change: words.append(entry.to?.rawValue ?? "-")
-        case .transfer: words.append("from \(entry.fromCustomer ?? "nobody") to \(entry.toCustomer ?? "nobody")")
-        }
-        words.append("(\(entry.cause.rawValue))")
-        if let product = entry.productID { words.append(product) }
-        let news = [entry.source?.rawValue, entry.notificationType, entry.subtype, entry.detail].compactMap(\.self)
-        if !news.isEmpty { words.append(news.joined(separator: " ")) }
-        return words.joined(separator: " ")
+        "\(entry.isUnexpected ? "!" : " ") \(entry.at.rfc3339)  \(entry.sentence)"
     }
 }

@@ -52,7 +52,7 @@ import Time
         let value = try JSONValue.parse(json.bytes)
         #expect(value["from"]?.string == nil)
         #expect(value["to"]?.string == "active")
-        #expect(value["expected"]?.bool == true)
+        #expect(value["unexpected"]?.bool == false)
         #expect(value["notificationType"]?.string == "SUBSCRIBED")
         #expect(value["at"]?.string == day(0).rfc3339)
     }

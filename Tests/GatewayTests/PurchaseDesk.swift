@@ -43,7 +43,8 @@ struct PurchaseDesk {
             intake: NotificationIntake(
                 apps: apps, judge: try Sender.trusted.get().judge, store: durable, metrics: metrics, log: .discarding),
             reads: EntitlementRoutes(cache: cache, keys: keys, apps: apps, metrics: metrics, log: .discarding),
-            explanations: ExplanationRoutes(cache: cache, keys: keys, apps: apps, log: .discarding),
+            explanations: ExplanationRoutes(
+                cache: cache, archive: archive, keys: keys, apps: apps, limit: .seconds(20), log: .discarding),
             purchases: PurchaseRoutes(
                 intake: PurchaseIntake(store: store, durable: durable, patience: claimLimit, log: .discarding),
                 judge: try Sender.trusted.get().purchases.judge([AppID("demo"): Sender.identity]), cache: cache,

@@ -279,6 +279,11 @@ struct ReadTests {
             #expect(now["service"]?["source"]?.string == "redis")
             #expect(now["explanation"]?.string?.hasPrefix("Has pro until ") == true)
             #expect(now["lineages"]?.array?.first?["facts"]?.array?.isEmpty == false)
+            #expect(now["lineages"]?.array?.first?["history"] == nil)
+            let told = try await explanation("?history=true")
+            let history = try #require(told["lineages"]?.array?.first?["history"]?.array)
+            let states = history.compactMap { $0["kind"]?.string == "transition" ? $0["to"]?.string : nil }
+            #expect(states == ["canceled"])
             let later = try await explanation("?at=\((hands.clock.now() + .seconds(7200)).rfc3339)&entitlement=pro")
             #expect(later["access"]?.bool == false)
             #expect(later["explanation"]?.string?.hasPrefix("Does not have pro since ") == true)

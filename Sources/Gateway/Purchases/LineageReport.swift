@@ -3,6 +3,13 @@ package import Entitlements
 package import JSON
 package import Time
 
+extension FoundLineage {
+    /// What was noted of it, and what time alone has made since.
+    package func timeline(_ noted: [HistoryEntry], at instant: Timestamp, _ rules: StoreRules) -> [HistoryEntry] {
+        record.timeline(noted, until: instant, map: rules.map, policy: rules.evaluation)
+    }
+}
+
 /// How single lineages and their histories are written as JSON, by the routes and by the commands.
 extension JSONWriter {
     /// The members `count`, `unclaimed` and `next` of a page.
@@ -50,24 +57,6 @@ extension JSONWriter {
     /// The members `history`, oldest first, and `unexpected`: how many of its transitions the table does not know.
     package mutating func history(_ entries: [HistoryEntry]) {
         member("unexpected", entries.count(where: \.isUnexpected))
-        array("history", entries) { json, entry in
-            json.beginObject()
-            json.member("at", entry.at.rfc3339)
-            json.member("kind", entry.kind.rawValue)
-            json.member("cause", entry.cause.rawValue)
-            json.member("from", entry.from?.rawValue)
-            json.member("to", entry.to?.rawValue)
-            json.member("unexpected", entry.isUnexpected)
-            json.member("detail", entry.detail)
-            json.member("productId", entry.productID)
-            json.member("fromCustomer", entry.fromCustomer)
-            json.member("toCustomer", entry.toCustomer)
-            json.member("source", entry.source?.rawValue)
-            json.member("notificationType", entry.notificationType)
-            json.member("subtype", entry.subtype)
-            json.member("notificationUUID", entry.notificationUUID)
-            json.member("signedDate", entry.signedDate?.rfc3339)
-            json.endObject()
-        }
+        array("history", entries) { json, entry in entry.write(to: &json) }
     }
 }

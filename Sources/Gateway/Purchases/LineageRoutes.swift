@@ -131,7 +131,7 @@ package struct LineageRoutes: Sendable {
         json.member("serverTime", now.rfc3339)
         json.member("originalTransactionId", id)
         json.found(found, at: now, rules[app] ?? StoreRules())
-        if let history { json.history(history) }
+        if let history { json.history(found.timeline(history, at: now, rules[app] ?? StoreRules())) }
         json.endObject()
         return json.bytes
     }

@@ -7,19 +7,26 @@ internal import Time
 
 /// Says why a customer has or lacks something, for whoever holds a key with the scope `support`.
 ///
-/// `GET /v1/apps/{app}/customers/{customer}/explanation?entitlement=pro&at=2026-11-30T12:00:00Z&environment=sandbox`, all
-/// three optional. Always read from the store when that can be reached: support asks about what is there.
+/// `GET /v1/apps/{app}/customers/{customer}/explanation?entitlement=pro&at=2026-11-30T12:00:00Z&environment=sandbox`
+/// and `&history=true`, all optional. Always read from the store when that can be reached: support asks about what is
+/// there. While the store cannot be reached, there is an explanation from memory, without the history.
 package struct ExplanationRoutes: Sendable {
     private let cache: EntitlementCache
+    private let archive: any LineageArchive
     private let keys: BearerKeys
     private let apps: Set<AppID>
+    private let limit: Duration
     private let clock: WallClock
     private let log: Log
 
+    /// `limit` is how long the store may take for histories.
     package init(
-        cache: EntitlementCache, keys: BearerKeys, apps: some Sequence<AppID>, clock: WallClock = .system, log: Log
+        cache: EntitlementCache, archive: any LineageArchive, keys: BearerKeys, apps: some Sequence<AppID>,
+        limit: Duration, clock: WallClock = .system, log: Log
     ) {
         self.cache = cache
+        self.archive = archive
+        self.limit = limit
         self.keys = keys
         self.apps = Set(apps)
         self.clock = clock
@@ -34,7 +41,7 @@ package struct ExplanationRoutes: Sendable {
             guard apps.contains(app) else {
                 throw ProblemError(problem: Problem(.unknownApp, "No app of this name is set up here."))
             }
-            let parameters = try ReadParameters(head, allowed: [.environment, .at, .entitlement])
+            let parameters = try ReadParameters(head, allowed: [.environment, .at, .entitlement, .history])
             let key = CustomerKey(
                 app: app, environment: parameters.environment,
                 customer: try ReadParameters.checked(customer: customer))
@@ -50,7 +57,10 @@ package struct ExplanationRoutes: Sendable {
         let now = clock.now()
         do throws(ReadFailure) {
             let (explanation, answer) = try await cache.explain(
-                parameters.entitlement, of: key, at: parameters.instant ?? now)
+                parameters.entitlement, of: key, at: parameters.instant ?? now
+            ) { lineages in
+                parameters.tellsHistory ? await histories(of: lineages, correlation) : nil
+            }
             let headers: HTTPHeaders = [
                 "Holdfast-Service-Level": answer.level.rawValue, "Correlation-ID": correlation,
                 "Cache-Control": "private, max-age=0", "Content-Type": "application/json",
@@ -64,6 +74,27 @@ package struct ExplanationRoutes: Sendable {
                 headers: ["Retry-After": "1"]
             ).response(correlation: correlation)
         }
+    }
+
+    /// Nil when they cannot be read now.
+    private func histories(
+        of lineages: [LineageID], _ correlation: String
+    ) async -> [LineageID: [HistoryEntry]]? {
+        let found = await Patience.wait(limit) { () -> Result<[LineageID: [HistoryEntry]], StoreError> in
+            var histories: [LineageID: [HistoryEntry]] = [:]
+            do throws(StoreError) {
+                for lineage in lineages { histories[lineage] = try await archive.history(of: lineage) }
+            } catch { return .failure(error) }
+            return .success(histories)
+        }
+        switch found {
+        case .success(let histories): return histories
+        case .failure(let error):
+            log.warning(
+                "a history could not be read", ["correlation": .init(correlation), "error": .init(error)])
+        case nil: log.warning("a history could not be read in time", ["correlation": .init(correlation)])
+        }
+        return nil
     }
 
     private func json(_ explanation: Explanation, _ answer: Answer, serverTime: Timestamp) -> [UInt8] {
