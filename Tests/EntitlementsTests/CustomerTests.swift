@@ -25,6 +25,7 @@ import Time
         #expect(customer.entitlements.map(\.id) == ["basic", "pro"])
         #expect(customer.entitlements.map(\.validUntil) == [day(30), day(20)])
         #expect(customer.entitlements.map(\.grantedBy) == [["a", "b"], ["a"]])
+        #expect(customer.entitlements.map(\.active) == [true, true])
         #expect(customer.subscriptions.map(\.lineage.originalTransactionID) == ["a", "b", "c"])
         #expect(customer.nextChangeAt == day(20))
     }

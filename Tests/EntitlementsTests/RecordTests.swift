@@ -65,6 +65,40 @@ import Time
         check(record.transactions.map(\.purchaseDate) == (36..<100).map { day($0) })
     }
 
+    @Test func aFullRecordIsNotChangedByWhatIsOlderThanAllItHas() {
+        var record = LineageRecord(lineage: lineage)
+        for number in 0..<LineageRecord.maximumTransactions {
+            record.fold(observation(transaction: period("\(number)", from: day(number), to: day(number + 1))))
+        }
+        let before = record
+        #expect(!changes(&record, observation(transaction: period("x", from: day(-1), to: day(0)))))
+        #expect(record == before)
+        #expect(changes(&record, observation(transaction: period("x", from: day(70), to: day(71)))))
+        #expect(record.transactions.count == LineageRecord.maximumTransactions)
+    }
+
+    @Test func factsInAnotherOrderAreRefused() {
+        func code(_ text: String) -> RecordError.Code? {
+            do throws(RecordError) { _ = try LineageRecord(decoding: Array(text.utf8), lineage: lineage) } catch {
+                return error.code
+            }
+            return nil
+        }
+        func transaction(_ id: String, _ from: Int) -> String {
+            #"{"id":"\#(id)","orig":"1000","prod":"p","signed":1,"from":\#(from),"hash":"h"}"#
+        }
+        func claim(_ customer: String, _ at: Int) -> String { #"{"id":"\#(customer)","at":\#(at),"tx":"1"}"# }
+        func transactions(_ facts: String...) -> String { #"{"v":3,"t":[\#(facts.joined(separator: ","))]}"# }
+        func claims(_ facts: String...) -> String { #"{"v":3,"k":[\#(facts.joined(separator: ","))]}"# }
+        #expect(code(transactions(transaction("1", 1), transaction("2", 1), transaction("1", 2))) == nil)
+        #expect(code(transactions(transaction("2", 1), transaction("1", 1))) == .notCanonical)
+        #expect(code(transactions(transaction("1", 2), transaction("2", 1))) == .notCanonical)
+        #expect(code(transactions(transaction("1", 1), transaction("1", 1))) == .notCanonical)
+        #expect(code(claims(claim("a", 1), claim("b", 1), claim("c", 2))) == nil)
+        #expect(code(claims(claim("b", 1), claim("a", 1))) == .notCanonical)
+        #expect(code(claims(claim("a", 2), claim("b", 1))) == .notCanonical)
+    }
+
     @Test func theBytesAreThoseWrittenDown() throws {
         let record = record(
             period("1", from: day(0), to: day(30), token: "a"), renewal: renewal(signed: day(2), on: false), status: 1)

@@ -316,6 +316,17 @@ import Time
         #expect(record.at(day(30, hour: 2)).state == state)
     }
 
+    @Test("Invariant 9: what Apple signed later than the instant asked about is foreseen")
+    func whatWasSignedLaterIsForeseen() {
+        let paid = period("1", from: day(0), to: day(30))
+        let revoked = record(paid, status: 5, said: day(10)).at(day(5))
+        #expect(revoked.nextChangeAt == day(10))
+        #expect(revoked.nextState == .revoked)
+        let canceled = record(paid, renewal: renewal(signed: day(10), on: false)).at(day(5))
+        #expect(canceled.nextChangeAt == day(10))
+        #expect(canceled.nextState == .canceled)
+    }
+
     @Test func ofTwoWordsTheLaterCountsAndOfTwoSaidTogetherTheStatus() {
         func state(renewal: RenewalFact, status: Int64, said: Timestamp) -> LineageState {
             record(period("1", from: day(0), to: day(30)), renewal: renewal, status: status, said: said)
