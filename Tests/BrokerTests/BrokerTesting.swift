@@ -13,6 +13,8 @@ extension BrokerSettings {
         ledgerSegmentBytes = 4 << 20
         // Only a test that kills the server must wait for it to have written down its queues.
         topologySettleTime = .zero
+        // A test that is about it sets it; the others run on busy machines.
+        confirmTimeout = .seconds(30)
     }
 }
 

@@ -38,8 +38,12 @@ struct RabbitMQScriptTests {
                 done
                 [ ! -d "$dir" ] && echo REMOVED
                 for pid in $server $epmd $watchdog; do
-                    # Gone, or dead and not yet collected.
-                    grep -qs '^State:.[^Z]' /proc/$pid/status && echo "LEFT $pid"
+                    # Gone, or dead and not yet collected; the watchdog goes last.
+                    for ((tries = 0; tries < 300; tries++)); do
+                        grep -qs '^State:.[^Z]' /proc/$pid/status || break
+                        sleep 0.1
+                    done
+                    [ $tries -lt 300 ] || echo "LEFT $pid"
                 done
                 echo END
                 """#, "script", "\(Command.packageFolder)/ops/rabbitmq", folder.file("server"),

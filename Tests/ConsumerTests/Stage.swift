@@ -44,6 +44,8 @@ struct Stage: Sendable {
         broker.prefetch = prefetch
         broker.ledgerMaximumBytes = 64 << 20
         broker.ledgerSegmentBytes = 4 << 20
+        // A busy machine is slow, and what is late would be sent again.
+        broker.confirmTimeout = .seconds(30)
         var settings = RedisSettings()
         settings.host = server.host
         settings.port = server.port
@@ -81,11 +83,17 @@ struct Stage: Sendable {
         return ApplyConsumer(handler: handler, broker: broker, redis: redis, metrics: metrics)
     }
 
-    /// Publishes as the gateway does.
+    /// As intake would: what cannot be handed over at this moment, since the machine is busy, is handed over later.
     func send(_ body: [UInt8], app: String? = nil) async throws {
-        try await publisher.publish(
-            BrokerMessage(body: body, headers: [MessageHeader.app: app ?? self.app, MessageHeader.correlation: "c"]),
-            to: broker.names.intake)
+        let message = BrokerMessage(
+            body: body, headers: [MessageHeader.app: app ?? self.app, MessageHeader.correlation: "c"])
+        for _ in 0..<5 {
+            do throws(BrokerError) {
+                return try await publisher.publish(message, to: broker.names.intake)
+            } catch { guard error.code == .unreachable else { throw error } }
+            _ = try await eventually(within: .seconds(20)) { publisher.isConnected }
+        }
+        try await publisher.publish(message, to: broker.names.intake)
     }
 
     /// Publishes one notification for each of `count` lineages, `copies` times, all at once.

@@ -47,6 +47,7 @@ struct Stage: Sendable {
         broker.ledgerMaximumBytes = 64 << 20
         broker.ledgerSegmentBytes = 4 << 20
         broker.topologySettleTime = .zero
+        broker.confirmTimeout = .seconds(30)
         adjust(&broker)
         self.broker = broker
         self.server = server
