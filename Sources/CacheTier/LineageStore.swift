@@ -106,10 +106,12 @@ package struct LineageStore: Sendable {
             var accepted = LineageRecord(lineage: lineage)
             accepted.fold(news)
             view.record.merge(accepted)
-            guard let gained = try await visit.accept(accepted, &view) else { return nil }
+            var mine = visit
+            mine.isForced = isForced
+            guard let gained = try await mine.accept(accepted, &view) else { return nil }
             // It is theirs now, whatever happens to the rest; who comes next would do it.
-            if let change = try await visit.settle(&view, news: news, intended: gained) { return (decision, change) }
-            return (decision, try await finish(visit, news))
+            if let change = try await mine.settle(&view, news: news, intended: gained) { return (decision, change) }
+            return (decision, try await finish(mine, news))
         }
         if let change { (change.changed ? metrics.changed : metrics.unchanged).increment() }
         return (decision, change)

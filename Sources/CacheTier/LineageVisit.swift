@@ -22,6 +22,8 @@ struct LineageVisit: Sendable {
     let rules: StoreRules
     let cause: TransitionCause
     let now: Timestamp
+    /// Whether an operator insisted on the claim that is the news.
+    var isForced = false
 
     private var link: StoreLink { reader.link }
     private var keys: StoredLineageKeys { reader.keys }
@@ -107,7 +109,7 @@ struct LineageVisit: Sendable {
             let customer = index < gained.count ? gained[index] : nil
             addition.entries.append(
                 HistoryEntry(
-                    kind: .transfer, at: now, cause: cause, detail: reason(customer, view),
+                    kind: .transfer, at: now, cause: cause, detail: reason(customer, view, news),
                     fromCustomer: index < lost.count ? lost[index] : nil, toCustomer: customer, news: news))
         }
         addition.whole = history.stored + addition.entries.map { $0.encoded() }
@@ -115,12 +117,12 @@ struct LineageVisit: Sendable {
     }
 
     /// Why a customer has a lineage since now.
-    private func reason(_ customer: String?, _ view: LineageView) -> String {
+    private func reason(_ customer: String?, _ view: LineageView, _ news: Observation?) -> String {
         if let customer,
             let claim = view.record.claims.last(where: { Holder.customer($0.customer) == .customer(customer) }),
             view.before?.claims.contains(claim) != true
         {
-            return "claim"
+            return isForced && news?.claim == claim ? HistoryDetail.forced.rawValue : "claim"
         }
         return view.before?.owner != view.record.owner ? "token" : "policy"
     }

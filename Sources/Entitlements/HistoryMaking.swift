@@ -51,7 +51,7 @@ extension HistoryEntry {
                 HistoryEntry(
                     through: cause, from: was.state, to: standing, at: instant,
                     detail: HistoryDetail(from: was, to: standing), isLate: isLate, news: observation))
-        } else if let detail = HistoryDetail(of: observation, from: was, to: standing) {
+        } else if let detail = HistoryDetail(of: observation, through: cause, from: was, to: standing) {
             entries.append(change(through: cause, standing, at: instant, detail, news: observation))
         } else if observation.source == .notification {
             entries.append(change(through: cause, standing, at: instant, nil, news: observation))
@@ -113,14 +113,20 @@ extension HistoryEntry {
 
 extension HistoryDetail {
     /// What an observation changed without another state.
-    fileprivate init?(of observation: Observation, from before: Standing, to after: Standing) {
+    fileprivate init?(
+        of observation: Observation, through cause: TransitionCause, from before: Standing, to after: Standing
+    ) {
         if let detail = HistoryDetail(from: before, to: after) {
             self = detail
         } else if let transaction = observation.transaction, let current = after.transaction,
             transaction.transactionID != current.transactionID, observation.source == .notification
         {
-            let isLater = transaction.purchaseDate > current.purchaseDate
-            self = isLater ? .laterPeriod : transaction.revocationDate == nil ? .olderTransaction : .olderRefund
+            let isRevoked = transaction.revocationDate != nil
+            if transaction.purchaseDate > current.purchaseDate {
+                self = cause == .renewal && !isRevoked ? .renewedAhead : .laterPeriod
+            } else {
+                self = isRevoked ? .olderRefund : .olderTransaction
+            }
         } else {
             return nil
         }

@@ -38,6 +38,9 @@ import Time
         let transfer = HistoryEntry(
             kind: .transfer, at: day(0), cause: .other, detail: "claim", toCustomer: "anna")
         #expect(transfer.sentence == "from nobody to anna, other news: claim")
+        let forced = HistoryEntry(
+            kind: .transfer, at: day(0), cause: .answer, detail: "forced", fromCustomer: "anna", toCustomer: "ben")
+        #expect(forced.sentence == "from anna to ben, Apple's API or a device answered: an operator's claim")
     }
 
     @Test(arguments: HistoryDetail.allCases) func everyDetailHasWords(detail: HistoryDetail) {

@@ -98,7 +98,9 @@ import Time
         var story = Story()
         _ = story.hear(.purchase, period("1", from: day(0), to: day(30)))
         let early = story.hear(.renewal, period("2", "pro.month", from: day(30), to: day(60), signed: day(29)))
-        #expect(steps(early) == ["active active renewal laterPeriod"])
+        #expect(steps(early) == ["active active renewal renewedAhead"])
+        #expect(
+            early.first?.sentence == "still active, renewed: ahead of time, the period begins later (renewal)")
         let entries = story.hear(.preference, nil, renewal(signed: day(40), on: false))
         #expect(steps(entries) == ["active active time product", "active canceled preference renewalOff"])
     }
@@ -124,6 +126,39 @@ import Time
         _ = story.hear(.purchase, bought)
         (bought.signedDate, bought.revocationDate) = (day(5), day(5))
         #expect(steps(story.hear(.refund, bought)) == ["active revoked refund"])
+    }
+
+    @Test(arguments: [day(5), day(7)]) func aRefundOfWhatHasNoSeatsSaysNothingOfSeats(takenBack: Timestamp) {
+        for bought in [
+            period("1", from: day(0), to: day(30)),
+            period("1", "forever", from: day(0), to: nil, type: "Non-Consumable"),
+        ] {
+            var (story, fact) = (Story(), bought)
+            fact.quantity = 1
+            _ = story.hear(.purchase, fact)
+            (fact.signedDate, fact.revocationDate, fact.payloadHash) = (day(5), takenBack, "refund")
+            let entries = story.hear(.refund, fact)
+            // What is taken back later than it was signed stands until then.
+            let isNow = takenBack == day(5)
+            #expect(steps(entries) == [isNow ? "active revoked refund" : "active active refund"])
+            (fact.signedDate, fact.revocationDate, fact.payloadHash) = (day(6), nil, "reversal")
+            let reversal = story.hear(.refundReversed, fact)
+            #expect(steps(reversal) == [isNow ? "revoked active refundReversed" : "active active refundReversed"])
+        }
+    }
+
+    @Test func seatsAreToldWhereTheyChange() {
+        var story = Story()
+        var bought = period("1", from: day(0), to: day(30))
+        bought.quantity = 3
+        _ = story.hear(.purchase, bought)
+        (bought.signedDate, bought.revokedSeatQuantity) = (day(5), 2)
+        #expect(steps(story.hear(.refund, bought)) == ["active active refund seats"])
+        var added = period("2", from: day(6), to: day(30))
+        added.quantity = 1
+        #expect(steps(story.hear(.preference, added)) == ["active active preference seats"])
+        (added.signedDate, added.revocationDate) = (day(7), day(7))
+        #expect(steps(story.hear(.refund, added)) == ["active active refund seats"])
     }
 
     @Test func aYearOfSilenceIsFilledIn() throws {
