@@ -19,6 +19,9 @@ extension Store {
     ) throws(StoreError) -> [StoreEvent] {
         let subscription = try live(id)
         guard let seats = subscription.seats, let present = newest(of: subscription) else { throw Self.hasNoSeats }
+        guard !subscription.isFailingToPay else {
+            throw StoreError(.billingProblem, "account", "mend the payment first")
+        }
         guard quantity != seats.renewalQuantity else {
             throw StoreError(.notEligible, "quantity", "there are \(quantity) seats already")
         }
