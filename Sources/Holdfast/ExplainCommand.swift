@@ -168,7 +168,8 @@ enum ExplainCommand {
     }
 
     static func json(
-        _ explanation: Explanation, _ question: Question, _ app: AppSettings, _ holder: Holder?
+        _ explanation: Explanation, _ question: Question, _ app: AppSettings, _ holder: Holder?,
+        more: (inout JSONWriter) -> Void = { _ in }
     ) -> String {
         var json = JSONWriter()
         json.beginObject()
@@ -179,6 +180,7 @@ enum ExplainCommand {
         case (.transaction, .unclaimed), (.transaction, nil): json.member("customer", nil as String?)
         }
         explanation.write(to: &json)
+        more(&json)
         json.endObject()
         return json.text
     }

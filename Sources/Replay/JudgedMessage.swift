@@ -12,6 +12,8 @@ package struct JudgedMessage: Sendable {
         case noted(String)
         /// The consumer puts it into quarantine.
         case refused(MessageRefusal)
+        /// A claim that was refused, without anything that Apple signed: nothing to fold.
+        case refusedClaim
         /// Not asked for.
         case leftOut
     }

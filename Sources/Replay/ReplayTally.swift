@@ -23,6 +23,8 @@ package struct ReplayTally: Sendable {
     package var refusedByReason: [String: Int] = [:]
     /// The first of them.
     package var refused: [Refused] = []
+    /// Claims that were refused, of which nothing was posted: there is nothing to fold.
+    package var refusedClaims = 0
     /// Of other apps, environments or times than were asked for.
     package var leftOut = 0
     /// Judged by today's date, since nothing says when they came.
@@ -47,6 +49,7 @@ package struct ReplayTally: Sendable {
             leftOut += 1
             return
         case .news: news += 1
+        case .refusedClaim: refusedClaims += 1
         case .noted(let type): noted[type, default: 0] += 1
         case .refused(let refusal):
             refusedByReason[refusal.code, default: 0] += 1

@@ -107,6 +107,10 @@ package struct Replayer: Sendable {
         do throws(MessageRefusal) {
             if message.message.headers[PurchaseMessage.kindHeader] == PurchaseMessage.kind {
                 let posted = try await decoder.decodePurchases(message.message, now: receivedAt ?? now)
+                guard !posted.observations.isEmpty else {
+                    let isAsked = scope.environment == nil || scope.environment == posted.message.environment
+                    return JudgedMessage(message, receivedAt, isAsked ? .refusedClaim : .leftOut)
+                }
                 let asked = posted.observations.filter { scope.holds($0.lineage) }
                 return JudgedMessage(message, receivedAt, asked.isEmpty ? .leftOut : .news(asked, .answer))
             }

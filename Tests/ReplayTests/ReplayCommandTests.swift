@@ -1,4 +1,6 @@
+import AppStore
 import Broker
+import CacheTier
 import Entitlements
 import Glibc
 import JSON
@@ -133,6 +135,13 @@ import Time
                 stage.folder.file("export"), stage.folder.file("one"), stage.folder.file("two")
             )
             #expect(try await stage.replay("--export", export).status == 0)
+            let again = try await stage.replay("--export", export)
+            #expect(again.status == 2)
+            #expect(again.output.contains("\(export) is there already; "), "\(again.output)")
+            #expect(try await stage.replay("--export", export, "--overwrite").status == 0)
+            let nowhere = try await stage.replay("--export", "/nowhere/export")
+            #expect(nowhere.status == 2 && nowhere.output.contains("/nowhere/export: "), "\(nowhere.output)")
+            #expect(!nowhere.output.contains("partial"))
             let live = try await stage.replay(export)
             #expect(live.status == 0, "\(live.output)")
             let at = Forge.now.rfc3339
@@ -222,6 +231,69 @@ import Time
             let nothing = try await stage.replay("--customer", customer, "--as-known-at", before)
             #expect(nothing.status == 1)
             #expect(nothing.output.hasPrefix("Has nothing: "))
+            #expect(nothing.output.contains("The ledger begins at \(Forge.now.rfc3339), later than \(before): "))
+            #expect(!nothing.output.contains("This is what was known"))
+        }
+    }
+
+    @Test func thePastIsAnsweredByTheProductMapThatWasInForceThen() async throws {
+        try await Stage.with { stage in
+            let customer = Stage.customer(1)
+            try await stage.send(try Forge.notification(lineage: "1", token: customer))
+            func document(_ entitlements: String...) -> ProductMapDocument {
+                ProductMapDocument(products: ["pro.month": .init(entitlements: Set(entitlements))])
+            }
+            let (early, late) = (Forge.now + .seconds(3600), Forge.now + .seconds(3 * 3600))
+            func has(_ entitlement: String, at instant: Timestamp) async throws -> (Int32, String) {
+                let known = try await stage.replay(
+                    "--customer", customer, "--as-known-at", instant.rfc3339, "--entitlement", entitlement)
+                return (known.status, known.output)
+            }
+            let without = try await has("pro", at: early)
+            #expect(without.0 == 0, "\(without.1)")
+            #expect(without.1.contains("The settings' product map of now was used: Redis has no published version"))
+
+            let maps = ProductMapStore(redis: stage.redis)
+            for (expected, map, instant) in [
+                (UInt64(0), document("pro", "extra"), early), (1, document("pro", "late"), late),
+            ] {
+                let done = try await maps.publish(
+                    map, for: Stage.app, expecting: expected, first: document("pro", "first"), by: "test", comment: "",
+                    at: instant)
+                #expect(done == .published(version: expected + 1))
+            }
+            for (instant, version, entitlement, lacking) in [
+                (early - .seconds(1), 0, "first", "extra"), (early, 1, "extra", "first"),
+                (late - .seconds(1), 1, "extra", "late"), (late, 2, "late", "extra"),
+            ] {
+                let (status, text) = try await has(entitlement, at: instant)
+                #expect(status == 0, "\(text)")
+                #expect(text.contains("Product map version \(version) was used, "), "\(text)")
+                #expect(text.contains("the one in force at \(instant.rfc3339)."), "\(text)")
+                #expect(try await has(lacking, at: instant).0 == 1)
+            }
+            let json = try await stage.replayJSON("--customer", customer, "--as-known-at", early.rfc3339)
+            #expect(json.json["productMap"]?["version"]?.int64 == 1)
+        }
+    }
+
+    @Test func aRefusedClaimIsNamedAndIsNotLeftOut() async throws {
+        try await Stage.with { stage in
+            try await stage.send(try Forge.notification(lineage: "1", token: Stage.customer(1)))
+            let claim = PurchaseMessage(
+                customer: Stage.customer(2), environment: .production, receivedAt: Forge.now,
+                posted: try PostedPurchases(signedTransactions: [], signedRenewalInfos: []),
+                decisions: [.init(originalTransactionID: "1", changed: false, refusal: .heldByAnother)])
+            try await stage.send(claim.encoded(), headers: [PurchaseMessage.kindHeader: PurchaseMessage.kind])
+            let file = stage.folder.file("state")
+            let text = try await stage.replay("--out", file).output
+            #expect(text.contains("1 claims that were refused: nothing to fold."), "\(text)")
+            #expect(!text.contains("left out"), "\(text)")
+            let all = try await stage.replayJSON("--out", file).json
+            #expect(all["refusedClaims"]?.int64 == 1 && all["leftOut"]?.int64 == 0 && all["news"]?.int64 == 1)
+            // Where another environment is asked for, it is left out.
+            let other = try await stage.replayJSON("--out", file, "--environment", "sandbox").json
+            #expect(other["refusedClaims"]?.int64 == 0 && other["leftOut"]?.int64 == 2)
         }
     }
 

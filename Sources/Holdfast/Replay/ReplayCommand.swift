@@ -12,7 +12,7 @@ enum ReplayCommand {
         usage: holdfast replay [FILE…] [--compare live | --out STATE | --against STATE] [options]
                holdfast replay [FILE…] --customer ID [--as-known-at TIME] [--at TIME] [--entitlement ID] [options]
                holdfast replay [FILE…] --apply --yes [--rate N] [options]
-               holdfast replay --export FILE [options]
+               holdfast replay --export FILE [--overwrite] [options]
 
         Reads the ledger from its oldest message to the one that is its newest now, verifies each message as the consumer
         does, as of the date on which it was received, and folds what Apple signed into a state in memory. What cannot be
@@ -24,10 +24,12 @@ enum ReplayCommand {
           --against STATE     compare with such a file, which another version of holdfast may have written: the same
                               messages are folded and the answers made for the same instant, unless options say otherwise
           --customer ID       explain what a customer has, by what the ledger has; --as-known-at leaves out what was
-                              received later, and asks about that instant if --at names no other
+                              received later, asks about that instant if --at names no other, and uses the product map
+                              that was in force then
           --apply --yes       apply everything to the live Redis, to rebuild it from nothing or to repair it; what is known
                               changes nothing, so it may be interrupted and repeated. Nothing goes to the exchange events
-          --export FILE       write the messages themselves to a file, a line each, to be given as FILE later
+          --export FILE       write the messages themselves to a file, a line each, to be given as FILE later;
+                              --overwrite replaces a file that is there
 
         FILE is such an export; or has a notification body (or a bare JWS) in each line, or is one body. Bodies that stand
         by themselves need --app.

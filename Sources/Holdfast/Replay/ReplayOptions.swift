@@ -30,6 +30,7 @@ struct ReplayOptions {
     let limit: Int
     let maximumLineages: Int
     let asJSON: Bool
+    let overwrites: Bool
     let settings: String?
 
     init(_ words: [String]) throws(UsageError) {
@@ -39,7 +40,7 @@ struct ReplayOptions {
                 "compare", "out", "against", "customer", "export", "app", "environment", "from", "to", "as-known-at",
                 "at",
                 "entitlement", "rate", "limit", "max-lineages", "settings",
-            ], flags: ["apply", "yes", "json"])
+            ], flags: ["apply", "yes", "json", "overwrite"])
         work = try Self.work(arguments)
         files = arguments.operands
         app = arguments.value("app").map { AppID($0) }
@@ -60,9 +61,12 @@ struct ReplayOptions {
         limit = try arguments.integer("limit", in: 0...1_000_000) ?? 100
         maximumLineages = try arguments.integer("max-lineages", in: 1...1_000_000_000) ?? 2_000_000
         asJSON = arguments.has("json")
+        overwrites = arguments.has("overwrite")
         settings = arguments.value("settings")
         try check(arguments)
     }
+
+    private var isExport: Bool { if case .export = work { true } else { false } }
 
     private func check(_ arguments: CommandArguments) throws(UsageError) {
         if case .apply = work {
@@ -72,6 +76,7 @@ struct ReplayOptions {
         } else if arguments.has("yes") || arguments.value("rate") != nil {
             throw UsageError("--yes and --rate go with --apply")
         }
+        if overwrites, !isExport { throw UsageError("--overwrite goes with --export") }
         if case .customer = work {
         } else if asKnownAt != nil || entitlement != nil {
             throw UsageError("--as-known-at and --entitlement go with --customer; --to TIME leaves out what came later")

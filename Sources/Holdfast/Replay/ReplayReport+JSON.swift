@@ -1,3 +1,4 @@
+import CacheTier
 import Consumer
 import Entitlements
 import JSON
@@ -27,6 +28,7 @@ extension ReplayReport {
             json.member("detail", refused.refusal.sentence)
             json.endObject()
         }
+        json.member("refusedClaims", tally.refusedClaims)
         json.member("leftOut", tally.leftOut)
         json.member("undated", tally.undated)
         json.member("interrupted", tally.isInterrupted)
@@ -34,6 +36,18 @@ extension ReplayReport {
         writeOutcome(to: &json)
         json.endObject()
         return json.text
+    }
+
+    /// For an explanation: until when what was known counts, when the ledger begins, and which product map counted.
+    func writeKnowledge(to json: inout JSONWriter) {
+        guard case .explained(let instant, let map) = outcome else { return }
+        json.member("asKnownAt", instant?.rfc3339)
+        json.member("ledgerBegins", source.begins?.rfc3339)
+        json.object("productMap") { json in
+            json.member("version", map.facts.map { Int64(clamping: $0.version) })
+            json.member("publishedAt", map.facts?.publishedAt.rfc3339)
+            json.member("says", map.sentence)
+        }
     }
 
     private func writeOutcome(to json: inout JSONWriter) {

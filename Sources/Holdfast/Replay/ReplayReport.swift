@@ -10,7 +10,7 @@ struct ReplayReport {
         case live(ComparisonReport)
         case state(String, StateFile.Comparison)
         case written(String)
-        case explained(asKnownAt: Timestamp?)
+        case explained(asKnownAt: Timestamp?, HistoricMap)
         case applied(Applier.Report)
         case exported(String)
         case interrupted(String)
@@ -34,6 +34,7 @@ struct ReplayReport {
                 + "\(tally.notedCount) without effect on any, \(tally.refusedCount) that cannot be applied"
                 + (tally.leftOut > 0 ? ", \(tally.leftOut) left out as not asked for." : ".")
         ]
+        if tally.refusedClaims > 0 { lines.append("\(tally.refusedClaims) claims that were refused: nothing to fold.") }
         if tally.undated > 0 {
             lines.append("\(tally.undated) do not say when they were received and were judged by today's date.")
         }
@@ -54,8 +55,7 @@ struct ReplayReport {
         case .live(let report): liveText(report)
         case .state(let path, let result): stateText(path, result)
         case .written(let path): ["Written to \(path)."]
-        case .explained(let instant):
-            ["This is what was known" + (instant.map { " at \($0.rfc3339)." } ?? " at the end of what was read.")]
+        case .explained(let instant, let map): knowledge(instant, map)
         case .applied(let report):
             [
                 (tally.isInterrupted ? "Interrupted; applied so far" : "Applied")
@@ -67,6 +67,21 @@ struct ReplayReport {
         case .exported(let path): ["\(tally.messages) messages written to \(path)."]
         case .interrupted(let consequence): ["Interrupted: \(consequence)."]
         }
+    }
+
+    private func knowledge(_ instant: Timestamp?, _ map: HistoricMap) -> [String] {
+        guard let instant, let begins = source.begins, instant < begins, tally.news == 0 else {
+            return [
+                "This is what was known" + (instant.map { " at \($0.rfc3339)." } ?? " at the end of what was read."),
+                map.sentence,
+            ]
+        }
+        let why = source.isCut ? "what came before was removed by its retention" : "nothing had come in here by then"
+        return [
+            "The ledger begins at \(begins.rfc3339), later than \(instant.rfc3339): \(why), so that it cannot say what a "
+                + "customer had.",
+            map.sentence,
+        ]
     }
 
     private func liveText(_ report: ComparisonReport) -> [String] {

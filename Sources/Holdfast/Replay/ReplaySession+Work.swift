@@ -1,6 +1,7 @@
 import AppStore
 import CacheTier
 import Entitlements
+import Glibc
 import Replay
 import Runtime
 import Time
@@ -103,7 +104,7 @@ extension ReplaySession {
         let app = try settings.app(named: options.app?.rawValue)
         let instant = options.at ?? options.asKnownAt ?? now
         let environment = options.environment ?? .production
-        let rules = try await rules(needingRedis: false)[app.id] ?? AppRules()
+        let map = try await productMap(of: app)
         var scope = scope
         scope.app = app.id
         scope.environment = environment
@@ -121,7 +122,7 @@ extension ReplaySession {
             if holders.contains(where: { $0.utf8.elementsEqual(key.customer.utf8) }) { records.append(record) }
         }
         let explanation = Explanation(
-            of: records, entitlement: options.entitlement, at: instant, map: rules.products, policy: rules.policy)
+            of: records, entitlement: options.entitlement, at: instant, map: map.map, policy: app.policy)
         // In the words of `holdfast explain`.
         let words =
             [customer, "--at", instant.rfc3339, "--environment", environment.rawValue]
@@ -129,9 +130,9 @@ extension ReplaySession {
         let question = try ExplainCommand.Question(
             CommandArguments(words, options: ["at", "environment", "entitlement"]))
         let view = ReplayReport(
-            tally: tally, source: read, outcome: .explained(asKnownAt: scope.receivedUntil), lineages: fold.count)
+            tally: tally, source: read, outcome: .explained(asKnownAt: scope.receivedUntil, map), lineages: fold.count)
         if options.asJSON {
-            print(ExplainCommand.json(explanation, question, app, nil))
+            print(ExplainCommand.json(explanation, question, app, nil) { view.writeKnowledge(to: &$0) })
         } else {
             print("\(ExplainCommand.text(explanation, question, nil))\n\n\(view.text)")
         }
@@ -165,6 +166,9 @@ extension ReplaySession {
 
     func export(to path: String) async throws -> Int32 {
         guard options.files.isEmpty else { throw UsageError("--export reads the ledger, and no files") }
+        guard unsafe options.overwrites || access(path, F_OK) != 0 else {
+            throw ReplayError.file("\(path) is there already; name another file, or add --overwrite to replace it")
+        }
         let source = try await source()
         let messages = source.messages
         let export = try LedgerExport(to: path)

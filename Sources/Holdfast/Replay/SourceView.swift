@@ -14,6 +14,8 @@ struct SourceView: Sendable {
     let isWhole: Bool
     /// Whether reading began behind the oldest message.
     let startsLate: Bool
+    /// Whether retention removed what came before its oldest message.
+    let isCut: Bool
     /// Offsets that retention removed while they were read.
     let lost: [ClosedRange<Int64>]
     let isLedger: Bool
@@ -21,7 +23,7 @@ struct SourceView: Sendable {
     /// `since` is the time from which was read, if one was named.
     init(_ source: ReplaySession.Source, since: Timestamp?) async {
         guard case .ledger(let ledger) = source else {
-            (offsets, begins, isWhole, startsLate, lost, isLedger) = (nil, nil, true, false, [], false)
+            (offsets, begins, isWhole, startsLate, isCut, lost, isLedger) = (nil, nil, true, false, false, [], false)
             return
         }
         let (first, last) = (await ledger.firstOffset, await ledger.lastOffset)
@@ -33,7 +35,8 @@ struct SourceView: Sendable {
         }
         lost = await ledger.lost
         startsLate = since != nil || first > (bounds?.oldest.offset ?? 0)
-        isWhole = (bounds?.isWhole ?? true) && !startsLate && lost.isEmpty
+        isCut = bounds?.isWhole == false
+        isWhole = !isCut && !startsLate && lost.isEmpty
         isLedger = true
     }
 

@@ -15,7 +15,7 @@ final class NewFile {
         self.path = path
         // Bodies name customers: for nobody else to read.
         descriptor = unsafe open("\(path).partial", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw SystemError(call: "open \(path).partial") }
+        guard descriptor >= 0 else { throw SystemError(call: "open \(path)") }
     }
 
     deinit {
@@ -31,8 +31,8 @@ final class NewFile {
 
     func finish() throws(SystemError) {
         try flush()
-        guard fsync(descriptor) == 0 else { throw SystemError(call: "fsync \(draft)") }
-        guard unsafe rename(draft, path) == 0 else { throw SystemError(call: "rename \(draft)") }
+        guard fsync(descriptor) == 0 else { throw SystemError(call: "fsync \(path)") }
+        guard unsafe rename(draft, path) == 0 else { throw SystemError(call: "put in place \(path)") }
         isFinished = true
     }
 
@@ -41,7 +41,7 @@ final class NewFile {
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { throw SystemError(call: "write \(draft)") }
+            guard count > 0 else { throw SystemError(call: "write \(path)") }
             rest = rest.dropFirst(count)
         }
         buffer.removeAll(keepingCapacity: true)
