@@ -102,7 +102,7 @@ package struct Explanation: Sendable, Hashable {
 
     private static let nothingKnown =
         "no signed purchase is known that names this customer. If there was one, it carried no or another "
-        + "appAccountToken: look it up by its transaction id."
+        + "appAccountToken, or it has moved to another customer: look it up by its transaction id."
 }
 
 extension LineageEvaluation {

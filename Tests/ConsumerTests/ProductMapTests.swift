@@ -104,11 +104,14 @@ import Time
             #expect(body["customer"]?.string?.hasPrefix("00000000-0000-4000-8000-") == true)
             #expect(Set(publisher.published.map(\.message.messageID)).count == 2)
 
-            func id(_ customer: String, _ version: UInt64, _ environment: StoreEnvironment, at: Timestamp) -> String? {
+            func id(
+                _ customer: String, _ version: UInt64, _ environment: StoreEnvironment, at: Timestamp,
+                published: Timestamp = Forge.now
+            ) -> String? {
                 ProductMapChangeEvent(
                     ProductMapChange(
-                        app: app, environment: environment, customer: customer, version: version, gains: [], losses: [],
-                        at: at)
+                        app: app, environment: environment, customer: customer, version: version,
+                        publishedAt: published, gains: [], losses: [], at: at)
                 ).message.messageID
             }
             let one = id("anna", 1, .sandbox, at: Forge.now)
@@ -116,6 +119,8 @@ import Time
             #expect(one != id("anna", 2, .sandbox, at: Forge.now))
             #expect(one != id("anna", 1, .production, at: Forge.now))
             #expect(one != id("ben", 1, .sandbox, at: Forge.now))
+            // The number again, after Redis lost its data.
+            #expect(one != id("anna", 1, .sandbox, at: Forge.now, published: Forge.now + .seconds(60)))
         }
     }
 

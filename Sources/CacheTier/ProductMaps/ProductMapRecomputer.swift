@@ -10,6 +10,8 @@ package struct ProductMapChange: Sendable, Hashable {
     package let customer: String
     /// The map that did it.
     package let version: UInt64
+    /// When it was published, which tells it from another of the same number: a Redis that lost its data counts anew.
+    package let publishedAt: Timestamp
     package let gains: [String]
     package let losses: [String]
     package let at: Timestamp
@@ -115,7 +117,8 @@ package struct ProductMapRecomputer: Sendable {
     private func finish(
         _ start: Recomputation, _ app: AppID, _ policy: EvaluationPolicy, _ progress: (Recomputation) -> Void
     ) async throws(Failure) -> Recomputation {
-        let (old, new) = try await maps(of: start.version, app)
+        let (old, published) = try await maps(of: start.version, app)
+        let new = published.map
         let unmapped = UnmappedProducts(redis: redis)
         var state = start
         var scan = HolderScan(redis: redis, app: app, keysAtOnce: keysAtOnce)
@@ -134,7 +137,7 @@ package struct ProductMapRecomputer: Sendable {
                 continue
             }
             let now = clock.now()
-            let changes = take(batch, into: &state, app, from: old, to: new, policy, at: now)
+            let changes = take(batch, into: &state, app, from: old, to: published, policy, at: now)
             try await tell(changes.customers)
             for product in changes.unmapped {
                 try await stored { () async throws(StoreError) in
@@ -154,9 +157,9 @@ package struct ProductMapRecomputer: Sendable {
         return state
     }
 
-    private func maps(of version: UInt64, _ app: AppID) async throws(Failure) -> (ProductMap, ProductMap) {
+    private func maps(of version: UInt64, _ app: AppID) async throws(Failure) -> (ProductMap, PublishedProductMap) {
         try await stored { () async throws(StoreError) in
-            guard let new = try await store.version(version, of: app)?.map,
+            guard let new = try await store.version(version, of: app),
                 let old = try await store.version(version &- 1, of: app)?.map
             else {
                 throw .unreadable(
@@ -175,13 +178,13 @@ package struct ProductMapRecomputer: Sendable {
 
     private func take(
         _ batch: HolderScan.Batch, into state: inout Recomputation, _ app: AppID, from old: ProductMap,
-        to new: ProductMap, _ policy: EvaluationPolicy, at now: Timestamp
+        to new: PublishedProductMap, _ policy: EvaluationPolicy, at now: Timestamp
     ) -> (customers: [ProductMapChange], unmapped: Set<Unmapped>) {
         var customers: [ProductMapChange] = []
         var unmapped: Set<Unmapped> = []
         state.unreadable &+= UInt64(batch.unreadable)
         for found in batch.found {
-            let difference = ProductMapDifference(of: found.records, from: old, to: new, policy: policy, at: now)
+            let difference = ProductMapDifference(of: found.records, from: old, to: new.map, policy: policy, at: now)
             for id in difference.unmappedAfter { unmapped.insert(Unmapped(environment: found.environment, id: id)) }
             guard case .customer(let customer) = found.holder else { continue }
             state[found.environment].customers &+= 1
@@ -192,7 +195,7 @@ package struct ProductMapRecomputer: Sendable {
             customers.append(
                 ProductMapChange(
                     app: app, environment: found.environment, customer: customer, version: state.version,
-                    gains: difference.gains, losses: difference.losses, at: now))
+                    publishedAt: new.facts.publishedAt, gains: difference.gains, losses: difference.losses, at: now))
         }
         return (customers, unmapped)
     }

@@ -35,7 +35,8 @@ package struct ProductMapChangeEvent: Sendable {
 
     /// The same for the same customer and map, however often it is sent; hashed, as AMQP has little room for ids.
     private var id: String {
-        let text = "\(change.app) \(change.environment.rawValue) \(change.version) \(change.customer)"
+        let map = "\(change.version) \(change.publishedAt.milliseconds)"
+        let text = "\(change.app) \(change.environment.rawValue) \(map) \(change.customer)"
         return "map-\(SHA256.hexadecimal(Array(text.utf8)).prefix(40))"
     }
 }
