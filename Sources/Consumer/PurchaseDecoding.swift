@@ -41,6 +41,11 @@ extension MessageDecoder {
         do throws(PurchaseMessage.Unreadable) { posted = try PurchaseMessage(decoding: message.body) } catch {
             throw .unreadable("posted purchases: \(error)")
         }
+        // One that lies ahead would win against all that come after it.
+        let latest = now + VerificationLimits().signedAhead
+        guard posted.receivedAt <= latest,
+            posted.decisions.allSatisfy({ $0.claim.map { $0.claimedAt <= latest } ?? true })
+        else { throw .unreadable("posted purchases: received or claimed at a time that has not come yet") }
         do throws(PurchaseFailure) {
             let purchases = try PurchaseVerifier(verifier.verifier).verify(
                 posted.posted, for: app.identity, app: name, environment: posted.environment, now: now)

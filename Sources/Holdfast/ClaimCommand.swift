@@ -37,6 +37,7 @@ enum ClaimCommand {
         guard arguments.operands.count == 2 else {
             throw UsageError("claim takes a customer and an original transaction id or a file")
         }
+        if let mistake = CustomerID.mistake(in: arguments.operands[0]) { throw UsageError(mistake) }
         let isDryRun = arguments.has("dry-run")
         let isForced = arguments.has("force")
         return try await StoreSession.with("claim", arguments) { session in

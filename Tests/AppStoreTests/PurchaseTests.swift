@@ -86,7 +86,7 @@ import Time
             ]))
         let other = try forge.sign(
             Forge.transaction(["originalTransactionId": .string("9"), "transactionId": .string("9")]))
-        let found = try verified([later, other, first], [forge.sign(Forge.renewalInfo())])
+        let found = try verified([later, other, first, later, first], [forge.sign(Forge.renewalInfo())])
         #expect(found.environment == .production)
         #expect(found.lineages.map(\.id.originalTransactionID) == ["12345", "9"])
         #expect(found.lineages[0].observations.map(\.transaction?.transactionID) == ["23457", "23456"])
@@ -123,9 +123,9 @@ import Time
 
     @Test func aMessageComesBackAsItWas() throws {
         let posted = try PostedPurchases(signedTransactions: ["a", "b"], signedRenewalInfos: ["c"])
-        let claim = ClaimFact(customer: "é\n\"", claimedAt: Forge.now, transactionID: "1", over: "x")
+        let claim = ClaimFact(customer: "é \"", claimedAt: Forge.now, transactionID: "1", over: "x")
         let message = PurchaseMessage(
-            customer: "é\n\"", environment: .sandbox, receivedAt: Forge.now, isForced: true, posted: posted,
+            customer: "é \"", environment: .sandbox, receivedAt: Forge.now, isForced: true, posted: posted,
             decisions: [
                 .init(originalTransactionID: "1", changed: true, claim: claim, from: ["x", "y"]),
                 .init(originalTransactionID: "2", changed: false, refusal: .heldByAnother),
@@ -135,6 +135,13 @@ import Time
         #expect(read.id == message.id)
         #expect(read["2"]?.refusal == .heldByAnother)
         #expect(read["3"] == nil)
+        var nobodys = message
+        nobodys.customer = ""
+        var unreadable = message
+        unreadable.decisions[0].claim?.customer = "a\nb"
+        for wrong in [nobodys, unreadable] {
+            #expect(throws: PurchaseMessage.Unreadable.self) { try PurchaseMessage(decoding: wrong.encoded()) }
+        }
         for broken in ["", "{}", "{\"customer\":\"a\"}"] {
             #expect(throws: PurchaseMessage.Unreadable.self) { try PurchaseMessage(decoding: Array(broken.utf8)) }
         }

@@ -138,6 +138,22 @@ import Time
             ])
     }
 
+    @Test("Invariant 6: a claim that lies ahead, and one for nobody, goes to quarantine and moves nothing")
+    func aClaimThatLiesAheadMovesNothing() async throws {
+        let (store, publisher) = (ScriptedStore(.changed), RecordingPublisher())
+        let ahead = PurchaseMessage.Decision(originalTransactionID: "100", changed: true, claim: claim(-7200))
+        var later = try message()
+        later.receivedAt = Timestamp(milliseconds: .max)
+        var nobodys = try message()
+        nobodys.customer = ""
+        for wrong in [try message([ahead]), later, nobodys] {
+            _ = try await handler(store, publisher).handle(delivery(wrong))
+        }
+        #expect(store.observations.isEmpty && store.claims.isEmpty)
+        #expect(
+            publisher.published.map(\.message.headers[MessageHeader.reason]) == ["malformed", "malformed", "malformed"])
+    }
+
     @Test("Invariant 7: purchases of the other environment than the message names are not applied")
     func theEnvironmentIsHeldAgainstThePurchases() async throws {
         let (store, publisher) = (ScriptedStore(.changed), RecordingPublisher())

@@ -156,6 +156,16 @@ import Time
         #expect(record.customers(under: policy) == ["bob"])
     }
 
+    @Test(arguments: ["", ".", "..", "a\nb", "\u{1B}[31m", "\u{85}", String(repeating: "x", count: 257)])
+    func whatIsNoCustomerIsRefused(_ id: String) {
+        #expect(CustomerID.mistake(in: id) != nil)
+    }
+
+    @Test(arguments: ["a", "...", "e\u{301}", "a/b c", String(repeating: "x", count: 256)])
+    func whatABackendCallsItsCustomersIsTaken(_ id: String) {
+        #expect(CustomerID.mistake(in: id) == nil)
+    }
+
     // MARK: History
 
     @Test func aHistoryEntryComesBackAsItWas() throws {

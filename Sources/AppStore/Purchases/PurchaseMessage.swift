@@ -127,7 +127,7 @@ package struct PurchaseMessage: Sendable, Hashable {
             throw Unreadable(
                 description: "customer, environment, receivedAt, isForced or decisions is missing or unreadable")
         }
-        self.customer = customer
+        self.customer = try Self.checked(customer: customer)
         self.environment = environment
         self.receivedAt = Timestamp(milliseconds: receivedAt)
         self.isForced = isForced
@@ -137,6 +137,9 @@ package struct PurchaseMessage: Sendable, Hashable {
             posted = try PostedPurchases(signedTransactions: transactions, signedRenewalInfos: renewals)
         } catch {
             throw Unreadable(description: "\(error.field ?? "it"): \(error.sentence)")
+        }
+        guard decisions.count <= 2 * PostedPurchases.maximumCount else {
+            throw Unreadable(description: "it has more decisions than can have been asked for")
         }
         self.decisions = []
         for decision in decisions {
@@ -151,13 +154,19 @@ package struct PurchaseMessage: Sendable, Hashable {
         }
     }
 
+    private static func checked(customer: String) throws(Unreadable) -> String {
+        if let mistake = CustomerID.mistake(in: customer) { throw Unreadable(description: mistake) }
+        return customer
+    }
+
     private static func claim(_ value: JSONValue?) throws(Unreadable) -> ClaimFact? {
         guard let value else { return nil }
         guard let customer = value["customer"]?.string, let claimedAt = value["claimedAt"]?.int64,
             let transactionID = value["transactionId"]?.string
         else { throw Unreadable(description: "a claim lacks customer, claimedAt or transactionId") }
         return ClaimFact(
-            customer: customer, claimedAt: Timestamp(milliseconds: claimedAt), transactionID: transactionID,
+            customer: try checked(customer: customer), claimedAt: Timestamp(milliseconds: claimedAt),
+            transactionID: transactionID,
             over: value["over"]?.string)
     }
 }

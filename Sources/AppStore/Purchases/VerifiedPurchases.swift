@@ -65,6 +65,8 @@ package struct PurchaseVerifier: Sendable {
             let observation = Observation(
                 lineage: lineage, source: .device, signedDate: fact.signedDate, transaction: fact)
             if let known = places[fact.originalTransactionID] {
+                // Some devices send the same again and again.
+                guard !lineages[known].observations.contains(observation) else { continue }
                 lineages[known].observations.append(observation)
                 if lineages[known].transaction.purchaseDate < fact.purchaseDate { lineages[known].transaction = fact }
             } else {

@@ -4,7 +4,7 @@ internal import Time
 
 /// What a read may ask for; everything else is named, so that a typing error does not pass for the default.
 struct ReadParameters {
-    static let customerBytes = 256
+    static let parameterBytes = 256
     static let maximumLimit = 1000
 
     enum Name: String, CaseIterable {
@@ -57,7 +57,7 @@ struct ReadParameters {
             }
             self.instant = instant
         case .entitlement:
-            guard 1...Self.customerBytes ~= value.utf8.count else {
+            guard 1...Self.parameterBytes ~= value.utf8.count else {
                 throw Self.bad("entitlement", "It is the id of an entitlement, as the product map has it.")
             }
             entitlement = value
@@ -65,7 +65,7 @@ struct ReadParameters {
         case .dryRun: isDryRun = try Self.boolean(name, value)
         case .force: isForced = try Self.boolean(name, value)
         case .after:
-            guard 1...Self.customerBytes ~= value.utf8.count else {
+            guard 1...Self.parameterBytes ~= value.utf8.count else {
                 throw Self.bad("after", "It is what the page before gave as `next`.")
             }
             after = value
@@ -84,11 +84,8 @@ struct ReadParameters {
 
     /// A backend's own id, or an `appAccountToken`: 1 to 256 bytes of UTF-8 without control characters.
     static func checked(customer: String) throws(ProblemError) -> String {
-        guard 1...customerBytes ~= customer.utf8.count else {
-            throw ProblemError(problem: Problem(.badCustomer, "A customer id has 1 to \(customerBytes) bytes."))
-        }
-        guard customer.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
-            throw ProblemError(problem: Problem(.badCustomer, "A customer id has no control characters."))
+        if let mistake = CustomerID.mistake(in: customer) {
+            throw ProblemError(problem: Problem(.badCustomer, mistake))
         }
         return customer
     }
