@@ -2,13 +2,15 @@ package import Time
 
 /// Money back, and access taken back.
 extension Store {
-    /// The transaction that `reference` names, or the account's newest purchase that has begun.
+    /// The transaction whose id `reference` is; or the account's newest purchase that has begun, of the product that
+    /// `reference` names or of any. A renewal that was charged early is refunded with the period that runs, not for it.
     package func refundable(of token: String, _ reference: String? = nil, at time: Timestamp) throws(StoreError)
         -> String
     {
         let all = transactions(of: try account(token).token)
         if let reference {
-            guard let found = all.last(where: { $0.id == reference || $0.product.id == reference }) else {
+            let named = all.last { $0.id == reference || $0.product.id == reference && $0.purchaseDate <= time }
+            guard let found = named else {
                 throw StoreError(.unknownTransaction, "transactionId", "\(token) has no transaction \(reference)")
             }
             return found.id

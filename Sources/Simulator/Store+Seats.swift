@@ -13,7 +13,8 @@ extension Store {
 
     // MARK: The purchaser
 
-    /// More seats are a purchase of their own in the same period; fewer come with the next one.
+    /// More seats are a purchase of their own in the same period; fewer come with the next one. While the renewal cannot
+    /// be charged there is no period to add to, and nothing to pay with.
     package mutating func changeSeats(
         of id: String, to quantity: Int64, at time: Timestamp
     ) throws(StoreError) -> [StoreEvent] {

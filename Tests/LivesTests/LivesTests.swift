@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import AppStore
+@testable import Simulator
 
 /// Whatever two accounts do in two environments under changing product maps, and in whichever order and number the news of
 /// it arrives, and what is lost of it made up by Apple's API: the records mean what the store's books say.
@@ -37,6 +38,45 @@ import Testing
         print("\(total.lived) lives, HOLDFAST_SEED=\(Self.firstSeed)\n\(total.census.table)")
         // A few lives need not have seen everything; a whole run must have.
         if Self.count >= 1_000 { #expect(total.census.missing.isEmpty) }
+    }
+
+    /// A name means the period that runs: money back for it, and not for the one that was charged ahead, ends the access.
+    @Test(
+        "Invariants 3, 4, 7 and 9: lives in which a refund came after the next period was charged",
+        arguments: [
+            Life(
+                seed: 20_263_233,
+                steps: [
+                    .init(
+                        pause: .milliseconds(675_635_480), account: 0, place: .production,
+                        deed: .command(.buy("steps.monthly", offer: "back"))),
+                    .init(
+                        pause: .milliseconds(10_293_047_278), account: 0, place: .production,
+                        deed: .command(.refund(transaction: "steps.monthly"))),
+                ]),
+            Life(
+                seed: 20_263_446,
+                steps: [
+                    .init(
+                        pause: .milliseconds(25_406_505_788), account: 0, place: .production,
+                        deed: .command(.buy("steps.monthly", offer: "back"))),
+                    .init(
+                        pause: .milliseconds(1_306_742_214), account: 0, place: .production,
+                        deed: .command(.extend(days: 5))),
+                    .init(
+                        pause: .milliseconds(9_489_642_966), account: 0, place: .production,
+                        deed: .command(.refund(transaction: "steps.monthly"))),
+                ]),
+        ])
+    func refundsAfterTheNextPeriodWasCharged(life: Life) async throws {
+        let (found, census) = try await onOwnThread {
+            let authority = try CertificateAuthority(makingAt: LifeCatalog.start)
+            let facts = try StoreEnvironment.allCases.map { try AppleFacts($0, authority: authority) }
+            var census = Census()
+            return (try Trial(life: life, facts: facts).difference(&census), census)
+        }
+        #expect(found == nil)
+        #expect(census.counts["lived: refund with the next period charged early"] == 1)
     }
 
     /// Lives one after the other, until one goes wrong.

@@ -26,6 +26,38 @@ import Time
         #expect(missing.isEmpty, "never seen, HOLDFAST_SEED=\(Self.firstSeed)")
     }
 
+    @Test(
+        "who paid for seats, failed to pay and recovered has the access back",
+        arguments: [
+            Life(
+                seed: 20_265_452,
+                steps: [
+                    .init(
+                        pause: .milliseconds(394_550_506), account: 1, place: .sandbox,
+                        deed: .command(
+                            .buy("team.monthly", seats: SeatPurchase(quantity: 3, invitation: .developer)))),
+                    .init(
+                        pause: .milliseconds(4_080_230_780), account: 1, place: .sandbox,
+                        deed: .command(.payment(fails: true, grace: true))),
+                    .init(
+                        pause: .milliseconds(1_650_231_587), account: 1, place: .production,
+                        deed: .command(.changeSeats(subscription: "team.monthly", to: 6))),
+                    .init(
+                        pause: .milliseconds(88_847_000), account: 1, place: .sandbox,
+                        deed: .command(.payment(fails: false))),
+                ])
+        ])
+    func seatsOutlastAFailedPayment(life: Life) async throws {
+        let (found, seen) = try await onOwnThread {
+            let authority = try CertificateAuthority(makingAt: LifeCatalog.start)
+            var seen: [String: Int] = [:]
+            let facts = try AppleFacts(.production, authority: authority)
+            return (try Self.mistake(in: life, facts, &seen), seen)
+        }
+        #expect(found == nil)
+        #expect(seen["gracePeriod active recovery"] == 1)
+    }
+
     /// What happens more than ten times in as few lives as a share has.
     private static let seenInEveryShare: Set<String> = [
         "nothing active purchase", "active hold time", "active canceled preference", "canceled expired time",

@@ -93,12 +93,9 @@ struct World {
             // which begins later than the upgrade, no longer counts.
             return isChargedAhead
         case .refund(let reference, _):
-            guard let refunded = own.last(where: { $0.id == reference || $0.product.id == reference }) else {
-                return hasSeats
-            }
-            // How the simulator refunds seats that were added is not how Apple does; nor is it known what becomes of a
-            // subscription of which only the next period is refunded.
-            return refunded.seats != nil || refunded.purchaseDate > time
+            // How the simulator refunds seats that were added is not how Apple does.
+            let refunded = own.filter { $0.id == reference || $0.product.id == reference }
+            return hasSeats && (reference == nil || refunded.contains { $0.seats != nil })
         case .reverseRefund(let reference): return hasSeats && reference == nil
         case .extend: return hasSeats
         default: return false

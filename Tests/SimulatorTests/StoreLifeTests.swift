@@ -213,6 +213,38 @@ import Time
         #expect(store.advance(to: day(400)).isEmpty)
     }
 
+    @Test mutating func byItsProductsNameThePeriodThatRunsIsRefundedAndNotTheOneChargedEarly() throws {
+        let id = try buy("premium.monthly")
+        let early = store.advance(to: day(29)).notifications.first?.transaction?.id
+        #expect(early != nil)
+        let named = try store.refundable(of: Demo.account, "premium.monthly", at: day(29))
+        #expect(named == id)
+        let begun = try store.refundable(of: Demo.account, "premium.monthly", at: day(30))
+        #expect(begun == early)
+    }
+
+    @Test mutating func seatsAreNotAddedWhileTheRenewalCannotBeCharged() throws {
+        let id = try #require(
+            try store.buy(
+                "premium.monthly", by: Demo.account, seats: SeatPurchase(quantity: 3, invitation: .developer),
+                at: Demo.start
+            ).notifications.first?.transaction
+        ).id
+        _ = try store.setPayment(of: Demo.account, fails: true, grace: true, at: day(1))
+        _ = store.advance(to: day(31))
+        #expect(try state(at: day(31)).state == .gracePeriod)
+        let refusal = #expect(throws: StoreError.self) { try store.changeSeats(of: id, to: 6, at: day(31)) }
+        #expect(refusal?.code == .billingProblem)
+        _ = try store.setPayment(of: Demo.account, fails: false, at: day(32))
+        let recovered = try state(at: day(32))
+        #expect(recovered.state == .active)
+        #expect(recovered.access)
+        #expect(recovered.accessUntil == day(60))
+        let events = try store.changeSeats(of: id, to: 6, at: day(33))
+        #expect(events.notifications.first?.transaction?.quantity == 3)
+        #expect(events.notifications.first?.transaction?.expiresDate == day(60))
+    }
+
     @Test mutating func aRefundRequestAndItsRefusalChangeNothing() throws {
         let id = try buy("premium.monthly")
         let request = try store.requestRefund(id, at: day(1))
