@@ -16,6 +16,15 @@ import Time
         #expect(record(period("1", from: day(0), to: day(30))).customer == nil)
     }
 
+    @Test func ofTwoCustomersNamedTogetherOneIsAlwaysTheCustomer() {
+        var (one, other) = (
+            period("1", from: day(0), to: day(30), token: "ann"), period("2", from: day(0), to: day(30), token: "bob")
+        )
+        (one.payloadHash, other.payloadHash) = ("same", "same")
+        #expect(record(one, other).customer == "bob")
+        #expect(record(other, one).customer == "bob")
+    }
+
     @Test func ofTwoVersionsSignedTogetherTheRevocationWins() {
         for (grantedHash, revokedHash) in [("a", "b"), ("b", "a")] {
             var granted = period("1", from: day(0), to: day(30), signed: day(10))
