@@ -176,10 +176,15 @@ final class Playground: Sendable {
         return try JSONValue.parse(try #require(Base64URL.decode(String(part))))
     }
 
-    /// The payload of the newest notification that arrived.
+    /// The payload of the notification that was signed last of those that arrived: on their way they may overtake.
     func lastNotification() throws -> JSONValue {
-        let body = try JSONValue.parse(try #require(receiver.bodies.last))
-        return try Self.unchecked(try #require(body["signedPayload"]?.string))
+        var last: JSONValue?
+        for body in receiver.bodies {
+            let signed = try #require(try JSONValue.parse(body)["signedPayload"]?.string)
+            let payload = try Self.unchecked(signed)
+            if (payload["signedDate"]?.int64 ?? 0) >= (last?["signedDate"]?.int64 ?? 0) { last = payload }
+        }
+        return try #require(last)
     }
 
     func transactionOfLastNotification() throws -> JSONValue {

@@ -169,6 +169,7 @@ import Time
         try await Playground.with(sandbox) { playground in
             let (account, bought) = try await playground.purchase(seats: seats)
             let seat = try #require(try await claim(playground, bought.id, 1).json?["seatClaimId"]?.string)
+            _ = await playground.deliveries(1)
             try await playground.simulator.perform(.unclaimSeats(), for: account)
             _ = await playground.deliveries(2)
             let notification = try playground.lastNotification()
