@@ -63,7 +63,7 @@ let package = Package(
 
         // Fixtures that start real servers on private ports and folders; shipped with nothing.
         .target(
-            name: "TestSupport", dependencies: ["CLibraries", "Runtime", "HTTP"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["CLibraries", "Runtime", "HTTP", "Broker"], path: "Tests/Support",
             swiftSettings: strict),
         // A process for the spool's tests to kill; shipped with nothing.
         .executableTarget(

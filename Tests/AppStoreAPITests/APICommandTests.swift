@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `holdfast api`, as people and scripts call it.
-@Suite(.timeLimit(.minutes(1))) struct APICommandTests {
+@Suite(.timeLimit(.minutes(6))) struct APICommandTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder("api-command") }

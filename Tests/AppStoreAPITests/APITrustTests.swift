@@ -6,7 +6,7 @@ import Testing
 import Time
 
 /// What `holdfast api` says of answers that are not what was asked for, and what they mean.
-@Suite(.timeLimit(.minutes(1))) struct APITrustTests {
+@Suite(.timeLimit(.minutes(6))) struct APITrustTests {
     private let folder: TemporaryFolder
     private let authority: CertificateAuthority
     private let now = WallClock.system.now()

@@ -6,7 +6,7 @@ import Testing
 @testable import AppStore
 
 /// Apple's limits, kept by one process.
-@Suite(.timeLimit(.minutes(1))) struct BudgetTests {
+@Suite(.timeLimit(.minutes(6))) struct BudgetTests {
     private static func lane(
         _ group: CallGroup = .frequent, _ environment: StoreEnvironment = .production
     ) -> CallLane { CallLane(bundleID: "com.example.demo", environment: environment, group: group) }

@@ -5,7 +5,7 @@ import Testing
 import Time
 
 /// Every endpoint: what goes over the wire and what is read from Apple's sample answers.
-@Suite(.timeLimit(.minutes(1))) struct EndpointTests {
+@Suite(.timeLimit(.minutes(6))) struct EndpointTests {
     /// One call of one endpoint.
     struct Case: Sendable, CustomTestStringConvertible {
         let endpoint: ServerAPIEndpoint

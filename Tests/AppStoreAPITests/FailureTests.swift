@@ -7,7 +7,7 @@ import Testing
 import Time
 
 /// What goes wrong, told apart.
-@Suite(.timeLimit(.minutes(1))) struct FailureTests {
+@Suite(.timeLimit(.minutes(6))) struct FailureTests {
     private func failure(
         environment: StoreEnvironment = .production, _ action: ScriptedServer.Action
     ) async throws -> ServerAPIFailure {

@@ -6,7 +6,7 @@ import Testing
 import Time
 
 /// Lists that come in pages, interrupted and resumed.
-@Suite(.timeLimit(.minutes(1))) struct PagingTests {
+@Suite(.timeLimit(.minutes(6))) struct PagingTests {
     /// Serves pages 0…last of transaction history, each naming itself.
     private static func pages(
         _ last: Int, failingOnce failing: Int? = nil

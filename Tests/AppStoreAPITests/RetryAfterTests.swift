@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Time
 
-@Suite(.timeLimit(.minutes(1))) struct RetryAfterTests {
+@Suite(.timeLimit(.minutes(6))) struct RetryAfterTests {
     private static let now = Timestamp(milliseconds: 1_796_000_000_000)
 
     @Test(arguments: [

@@ -8,7 +8,7 @@ import Time
 @testable import Simulator
 
 /// Every endpoint once before the simulated store's sandbox, where all of them are.
-@Suite(.timeLimit(.minutes(1))) struct SimulatedEndpointTests {
+@Suite(.timeLimit(.minutes(6))) struct SimulatedEndpointTests {
     @Test func theStoreAnswersEveryEndpoint() async throws {
         try await SimulatedStore.with(.sandbox) { simulator, client, verifier in
             let account = try await simulator.createAccount()

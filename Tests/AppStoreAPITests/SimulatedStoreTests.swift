@@ -51,7 +51,7 @@ enum SimulatedStore {
 }
 
 /// The client before the simulated store: tokens, limits and signatures as they are meant.
-@Suite(.timeLimit(.minutes(1))) struct SimulatedStoreTests {
+@Suite(.timeLimit(.minutes(6))) struct SimulatedStoreTests {
     @Test func aSubscriptionIsAskedForInEveryWay() async throws {
         try await SimulatedStore.with { simulator, client, verifier in
             let account = try await simulator.createAccount()

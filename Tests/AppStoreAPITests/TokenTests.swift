@@ -9,7 +9,7 @@ import Time
 @testable import AppStore
 
 /// Tokens, and the two clocks they are dated by.
-@Suite(.timeLimit(.minutes(1))) struct TokenTests {
+@Suite(.timeLimit(.minutes(6))) struct TokenTests {
     private static let ok = #"{"signedTransactionInfo":"a.b.c"}"#
     private static let start = Timestamp(milliseconds: 1_796_000_000_000)
 

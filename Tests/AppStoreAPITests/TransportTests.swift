@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Over TLS and HTTP/2, against nginx with a certificate of its own.
-@Suite(.timeLimit(.minutes(1))) struct TransportTests {
+@Suite(.timeLimit(.minutes(6))) struct TransportTests {
     @Test(.enabled(if: NginxServer.isInstalled, "nginx is not installed"))
     func manyCallsShareOneConnectionOverHTTP2() async throws {
         let folder = try TemporaryFolder("api-h2")

@@ -2,22 +2,6 @@ import Broker
 import Runtime
 import TestSupport
 
-extension BrokerSettings {
-    /// For a server of the tests, under names that no other test uses.
-    init(_ server: RabbitMQServer, prefix: String = RabbitMQServer.uniquePrefix()) {
-        self.init()
-        host = server.host
-        port = server.port
-        self.prefix = prefix
-        ledgerMaximumBytes = 64 << 20
-        ledgerSegmentBytes = 4 << 20
-        // Only a test that kills the server must wait for it to have written down its queues.
-        topologySettleTime = .zero
-        // A test that is about it sets it; the others run on busy machines.
-        confirmTimeout = .seconds(30)
-    }
-}
-
 /// Runs `body` with a started publisher on the shared server, and removes the queues afterwards.
 func withPublisher(
     _ adjust: (inout BrokerSettings) -> Void = { _ in },
@@ -25,7 +9,7 @@ func withPublisher(
 ) async throws {
     var settings = BrokerSettings(try await RabbitMQServer.shared())
     adjust(&settings)
-    let inspector = BrokerInspector(settings: settings)
+    let inspector = BrokerInspector(patient: settings)
     let publisher = try BrokerPublisher(settings: settings, metrics: Metrics(), log: .discarding)
     try await publisher.start()
     do { try await body(publisher, settings, inspector) } catch {

@@ -18,7 +18,7 @@ private final class Outcomes: Sendable {
 }
 
 /// One server for all of these, which therefore run one after the other.
-@Suite(.serialized, .timeLimit(.minutes(4)))
+@Suite(.serialized, .timeLimit(.minutes(6)))
 struct FailureTests {
     private static let server = Task { try await RabbitMQServer() }
 

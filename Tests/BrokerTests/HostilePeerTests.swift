@@ -3,7 +3,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(6)))
 struct HostilePeerTests {
     @Test func whateverTheNetworkSaysTheProcessLivesAndPublishesAgain() async throws {
         let server = try await RabbitMQServer.shared()

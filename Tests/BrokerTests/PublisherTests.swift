@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Time
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(6)))
 struct PublisherTests {
     @Test("Invariant 1: a confirmed message is in the work queue and in the ledger, as it was sent")
     func aConfirmedMessageIsInBothQueues() async throws {

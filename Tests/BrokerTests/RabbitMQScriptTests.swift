@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What `ops/rabbitmq` promises to whoever starts a server by it.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(6)))
 struct RabbitMQScriptTests {
     @Test func aServerListensOnLoopbackOnlyAndGoesWithItsParentLeavingNothing() async throws {
         let folder = try TemporaryFolder("script")

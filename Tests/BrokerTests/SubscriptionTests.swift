@@ -49,7 +49,7 @@ final class Seen: Sendable {
     var texts: [String] { all.map(\.message.text) }
 }
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(6)))
 struct SubscriptionTests {
     private func subscription(
         _ settings: BrokerSettings, metrics: Metrics = Metrics(), _ handler: @escaping BrokerSubscription.Handler

@@ -3,7 +3,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@Suite(.serialized, .timeLimit(.minutes(2)))
+@Suite(.serialized, .timeLimit(.minutes(6)))
 struct BrokerTLSTests {
     /// A server that speaks TLS on its port, with a certificate of an authority in `folder`.
     private static func withServer(_ body: (RabbitMQServer, TemporaryFolder) async throws -> Void) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Broker
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(6)))
 struct TopologyTests {
     /// The table that operators see; a change here means queues of the old kind exist in the field.
     @Test func theTableIsAsDocumented() {

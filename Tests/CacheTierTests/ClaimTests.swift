@@ -7,7 +7,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(3))) struct ClaimTests {
+@Suite(.timeLimit(.minutes(6))) struct ClaimTests {
     /// What became of claims that were made at once.
     struct Outcomes: Equatable {
         var accepted = 0

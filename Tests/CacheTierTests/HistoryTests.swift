@@ -7,7 +7,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(3))) struct HistoryTests {
+@Suite(.timeLimit(.minutes(6))) struct HistoryTests {
     @Test func whatHappenedIsWrittenWithTheRecord() async throws {
         try await withRedis(try await .shared()) { redis in
             let app = TestApp()

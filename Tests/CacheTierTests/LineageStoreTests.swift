@@ -6,7 +6,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(2))) struct LineageStoreTests {
+@Suite(.timeLimit(.minutes(6))) struct LineageStoreTests {
     @Test func anObservationIsStoredWithTheCustomerItNames() async throws {
         let app = TestApp()
         try await withRedis(try await .shared()) { redis in
@@ -234,7 +234,7 @@ import Time
                     #expect(error.isRetryable)
                 }
                 try await server.start()
-                #expect(await redis.waitUntilConnected(within: .seconds(20)))
+                #expect(await redis.waitUntilConnected(within: .seconds(60)))
                 let state = try await StoredState.of(app.lineage(), in: redis)
                 #expect(state.records == [.customer(anna): change.after.encoded()])
                 #expect(try await store.apply(app.renewal(signed: 1)).changed)

@@ -6,7 +6,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(3))) struct ShareTests {
+@Suite(.timeLimit(.minutes(6))) struct ShareTests {
     /// A lineage that anna has by its token and ben by a claim.
     private func shared(_ app: TestApp, _ redis: RedisClient) async throws -> LineageStore {
         let store = LineageStore(redis: redis, rules: app.rules(.share))

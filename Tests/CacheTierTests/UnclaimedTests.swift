@@ -6,7 +6,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(3))) struct UnclaimedTests {
+@Suite(.timeLimit(.minutes(6))) struct UnclaimedTests {
     private func all(
         _ app: TestApp, _ store: LineageStore, _ environment: StoreEnvironment = .production, limit: Int = 1000
     ) async throws -> [String] {

@@ -9,7 +9,7 @@ import Time
 @testable import Simulator
 
 /// What others hear of whole lives.
-@Suite("Events of lives", .timeLimit(.minutes(2))) struct EventLifeTests {
+@Suite("Events of lives", .timeLimit(.minutes(6))) struct EventLifeTests {
     /// Lets the store live, and delivers what it tells.
     private func live(_ stage: EventStage, _ acts: [(day: Int, StoreCommand)], to last: Int) async throws
         -> [StoreNotification]

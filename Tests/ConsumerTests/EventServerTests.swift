@@ -8,7 +8,7 @@ import Testing
 @testable import Broker
 @testable import Consumer
 
-@Suite("Events on real servers", .timeLimit(.minutes(3))) struct EventServerTests {
+@Suite("Events on real servers", .timeLimit(.minutes(6))) struct EventServerTests {
     /// A queue of somebody else's that gets every event of the app.
     private func listen(_ stage: Stage, _ event: String = "#", arguments: [(String, Topology.Argument)] = [])
         async throws -> String

@@ -13,7 +13,7 @@ import Time
 @testable import Simulator
 
 /// What notifications tell others, row by row, through the handler that the line runs.
-@Suite("Events", .timeLimit(.minutes(2))) struct EventTests {
+@Suite("Events", .timeLimit(.minutes(6))) struct EventTests {
     @Test("Every row's notification leads to its event, with the fields that are promised, and to its cause")
     func everyRowLeadsToItsEvent() async throws {
         let stage = try EventStage()

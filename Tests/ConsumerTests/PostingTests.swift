@@ -15,7 +15,7 @@ import Time
 @testable import Consumer
 
 /// From a backend's post to what a read answers, on real servers: gateway, RabbitMQ, Redis and consumer.
-@Suite("Posting purchases on real servers", .timeLimit(.minutes(5))) struct PostingTests {
+@Suite("Posting purchases on real servers", .timeLimit(.minutes(6))) struct PostingTests {
     /// A gateway beside the consumer of a stage.
     struct Desk: Sendable {
         let stage: Stage

@@ -12,7 +12,7 @@ import Time
 @testable import Consumer
 
 /// When the consumer takes in work, and when it rests.
-@Suite("Consumer", .timeLimit(.minutes(1))) struct RestTests {
+@Suite("Consumer", .timeLimit(.minutes(6))) struct RestTests {
     /// A subscription without a broker: the test gives it deliveries.
     private final class Subscription: Service {
         let name = "subscription"

@@ -11,7 +11,7 @@ import Time
 @testable import Consumer
 
 /// The rows of the outcome table that are about revocation.
-@Suite("Revoked certificates in the consumer", .timeLimit(.minutes(1))) struct RevocationTests {
+@Suite("Revoked certificates in the consumer", .timeLimit(.minutes(6))) struct RevocationTests {
     private let metrics = Metrics()
 
     private func handle(
@@ -105,7 +105,7 @@ import Time
 
 /// The consumer on RabbitMQ and Redis, with OpenSSL's responders.
 @Suite(
-    "Revoked certificates on real servers", .timeLimit(.minutes(2)),
+    "Revoked certificates on real servers", .timeLimit(.minutes(6)),
     .enabled(if: access("/usr/bin/openssl", X_OK) == 0))
 struct RevocationServerTests {
     /// An authority with a responder for its root and one for its intermediate, both answering as the issuer.

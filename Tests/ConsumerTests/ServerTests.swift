@@ -7,7 +7,7 @@ import Testing
 
 @testable import Consumer
 
-@Suite("Consumer on real servers", .timeLimit(.minutes(3))) struct ServerTests {
+@Suite("Consumer on real servers", .timeLimit(.minutes(6))) struct ServerTests {
     @Test("Pitfall 28: a notification that comes again, under the same UUID, changes nothing")
     func everyNotificationIsAppliedOnceDespiteDuplicates() async throws {
         try await Stage.with { stage in

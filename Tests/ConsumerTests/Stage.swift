@@ -37,21 +37,16 @@ struct Stage: Sendable {
     private init(_ rabbit: RabbitMQServer?, _ server: RedisServer?, _ prefetch: Int) async throws {
         let rabbit = if let rabbit { rabbit } else { try await RabbitMQServer.shared() }
         let server = if let server { server } else { try await RedisServer.shared() }
-        var broker = BrokerSettings()
-        broker.host = rabbit.host
-        broker.port = rabbit.port
-        broker.prefix = RabbitMQServer.uniquePrefix("consumer")
+        var broker = BrokerSettings(rabbit, prefix: RabbitMQServer.uniquePrefix("consumer"))
+        // Some kill the server.
+        broker.topologySettleTime = BrokerSettings().topologySettleTime
         broker.prefetch = prefetch
-        broker.ledgerMaximumBytes = 64 << 20
-        broker.ledgerSegmentBytes = 4 << 20
-        // A busy machine is slow, and what is late would be sent again.
-        broker.confirmTimeout = .seconds(30)
         var settings = RedisSettings()
         settings.host = server.host
         settings.port = server.port
         settings.reconnectDelay = .milliseconds(200)
         self.broker = broker
-        inspector = BrokerInspector(settings: broker)
+        inspector = BrokerInspector(patient: broker)
         publisher = try BrokerPublisher(settings: broker, metrics: metrics, log: .discarding)
         loop = try EventLoop(name: "consumer-tests")
         redisSettings = settings
@@ -91,7 +86,7 @@ struct Stage: Sendable {
             do throws(BrokerError) {
                 return try await publisher.publish(message, to: broker.names.intake)
             } catch { guard error.code == .unreachable else { throw error } }
-            _ = try await eventually(within: .seconds(20)) { publisher.isConnected }
+            _ = try await eventually { publisher.isConnected }
         }
         try await publisher.publish(message, to: broker.names.intake)
     }

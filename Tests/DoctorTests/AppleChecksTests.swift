@@ -83,7 +83,7 @@ import Time
             ]
             // The doctor itself says when all is up.
             var result = try await store.examinee.examine("--no-test")
-            let isUp = try await eventually(within: .seconds(30)) {
+            let isUp = try await eventually {
                 result = try await store.examinee.examine("--no-test")
                 return ["gateway", "consumer", "rabbitmq consumers"].allSatisfy { result[$0].status == "fine" }
             }

@@ -158,7 +158,7 @@ import Time
             nowhere.output.contains("wrong        settings  open /nowhere/holdfast.json: No such file or directory"))
     }
 
-    @Test(.timeLimit(.minutes(1))) func aPipeOrADeviceInPlaceOfAFileIsNamedAndKeepsNobodyWaiting() async throws {
+    @Test(.timeLimit(.minutes(6))) func aPipeOrADeviceInPlaceOfAFileIsNamedAndKeepsNobodyWaiting() async throws {
         let folder = try TemporaryFolder("doctor-pipe")
         let pipe = folder.file("pipe")
         #expect(mkfifo(pipe, 0o600) == 0)

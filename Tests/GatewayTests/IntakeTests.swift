@@ -10,7 +10,7 @@ import Testing
 
 @testable import Gateway
 
-@Suite("Intake", .timeLimit(.minutes(4)))
+@Suite("Intake", .timeLimit(.minutes(6)))
 struct IntakeTests {
     private func problem(_ response: HTTPClientResponse) throws -> String {
         #expect(response.headers["Content-Type"] == "application/problem+json")

@@ -7,7 +7,7 @@ import Time
 @testable import CacheTier
 @testable import Gateway
 
-@Suite("Single purchases, for support", .timeLimit(.minutes(1))) struct LineageRouteTests {
+@Suite("Single purchases, for support", .timeLimit(.minutes(6))) struct LineageRouteTests {
     private let lineage = LineageID(app: AppID("demo"), environment: .sandbox, originalTransactionID: "100")
     private let then = Timestamp(milliseconds: 1_795_448_000_000)
 

@@ -9,7 +9,7 @@ import Time
 
 @testable import Gateway
 
-@Suite("Posted purchases", .timeLimit(.minutes(2))) struct PurchaseTests {
+@Suite("Posted purchases", .timeLimit(.minutes(6))) struct PurchaseTests {
     private let sender = Result { try Sender.trusted.get() }
     private let away = StoreError.redis(RedisError(.unreachable, "told to fail"))
 

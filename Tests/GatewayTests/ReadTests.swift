@@ -11,7 +11,7 @@ import Time
 
 @testable import Gateway
 
-@Suite("Reads", .timeLimit(.minutes(3)))
+@Suite("Reads", .timeLimit(.minutes(6)))
 struct ReadTests {
     /// A clock that tests set.
     private final class Hands: Sendable {

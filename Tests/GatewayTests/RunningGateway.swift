@@ -17,7 +17,7 @@ struct RunningGateway {
     let client: HTTPClient
     let redis: RedisSettings
 
-    var inspector: BrokerInspector { BrokerInspector(settings: broker) }
+    var inspector: BrokerInspector { BrokerInspector(patient: broker) }
     var spool: Spool { gateway.spool }
 
     func counter(_ name: String, _ labels: Metrics.Labels) -> UInt64 { metrics.counter(name, "", labels: labels).value }

@@ -6,7 +6,7 @@ import Testing
 @testable import Gateway
 
 /// Other processes that write a spool, killed at any moment or on a disk that has no room.
-@Suite("Spool, other processes", .timeLimit(.minutes(4)))
+@Suite("Spool, other processes", .timeLimit(.minutes(6)))
 struct SpoolCrashTests {
     @Test("Invariant 1: whatever was acknowledged before any of many kill -9 is read back, unharmed and in order")
     func killedAtRandomMoments() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Gateway
 
-@Suite("Spool, damaged", .timeLimit(.minutes(2)))
+@Suite("Spool, damaged", .timeLimit(.minutes(6)))
 struct SpoolDamageTests {
     /// Where each record begins, by its header.
     private func starts(_ fixture: SpoolFixture, _ path: String) throws -> [Int] {

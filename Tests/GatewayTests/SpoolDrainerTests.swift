@@ -39,7 +39,7 @@ final class FakeSink: MessageSink {
     }
 }
 
-@Suite("Spool drainer", .timeLimit(.minutes(2)))
+@Suite("Spool drainer", .timeLimit(.minutes(6)))
 struct SpoolDrainerTests {
     private func drainer(_ fixture: SpoolFixture, _ spool: Spool, _ sink: FakeSink, window: Int = 16) -> SpoolDrainer {
         SpoolDrainer(

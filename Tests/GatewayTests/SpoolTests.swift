@@ -5,7 +5,7 @@ import Testing
 
 @testable import Gateway
 
-@Suite("Spool", .timeLimit(.minutes(2)))
+@Suite("Spool", .timeLimit(.minutes(6)))
 struct SpoolTests {
     @Test func theChecksumIsCastagnolis() {
         #expect(CRC32C.checksum(Array("123456789".utf8)[...]) == 0xE306_9283)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The client against our own server over TLS, and against nginx over HTTP/2.
-@Suite(.timeLimit(.minutes(1))) struct HTTPClientTLSTests {
+@Suite(.timeLimit(.minutes(6))) struct HTTPClientTLSTests {
     private func withClient(
         trusting file: String?, _ body: (HTTPClient) async throws -> Void
     ) async throws {

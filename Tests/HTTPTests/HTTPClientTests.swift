@@ -3,7 +3,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct HTTPClientTests {
+@Suite(.timeLimit(.minutes(6))) struct HTTPClientTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Said: yes\r\n\r\nok"
 
     /// Runs `body` with a client on a loop of its own.

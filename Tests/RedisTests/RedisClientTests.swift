@@ -3,7 +3,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RedisClientTests {
+@Suite(.timeLimit(.minutes(6))) struct RedisClientTests {
     @Test func repliesOfEveryKindAreCopiedOut() async throws {
         let server = try await RedisServer.shared()
         let key = RedisServer.uniqueApp()
@@ -94,7 +94,7 @@ import Testing
                 check(try await eventually { !client.isConnected })
                 check(await redisFailure { _ = try await client.send(["PING"]) } == .unreachable)
                 try await server.start()
-                #expect(await client.waitUntilConnected(within: .seconds(20)))
+                #expect(await client.waitUntilConnected(within: .seconds(60)))
                 #expect(client.isConnected)
                 #expect(try await client.send(["PING"]) == .status("PONG"))
             }
@@ -107,7 +107,7 @@ import Testing
             try await withClient(port: server.port) { client in
                 #expect(!client.isConnected)
                 try await server.start()
-                #expect(await client.waitUntilConnected(within: .seconds(20)))
+                #expect(await client.waitUntilConnected(within: .seconds(60)))
             }
         }
     }
@@ -137,7 +137,7 @@ import Testing
                 check(await redisFailure { _ = try await client.send(["PING"]) } == .timedOut)
                 #expect(!client.isConnected)
                 try server.resume()
-                #expect(await client.waitUntilConnected(within: .seconds(20)))
+                #expect(await client.waitUntilConnected(within: .seconds(60)))
                 #expect(try await client.send(["PING"]) == .status("PONG"))
             }
         }
@@ -152,7 +152,7 @@ import Testing
                 try server.pause()
                 check(try await eventually { !client.isConnected })
                 try server.resume()
-                #expect(await client.waitUntilConnected(within: .seconds(20)))
+                #expect(await client.waitUntilConnected(within: .seconds(60)))
             }
         }
     }
@@ -164,7 +164,7 @@ import Testing
             try await withClient(port: server.port, settings) { client in
                 #expect(!client.isConnected)
                 try server.resume()
-                #expect(await client.waitUntilConnected(within: .seconds(20)))
+                #expect(await client.waitUntilConnected(within: .seconds(60)))
             }
         }
     }

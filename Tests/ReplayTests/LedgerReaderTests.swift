@@ -4,7 +4,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@Suite("Reading the ledger", .timeLimit(.minutes(3))) struct LedgerReaderTests {
+@Suite("Reading the ledger", .timeLimit(.minutes(6))) struct LedgerReaderTests {
     private func message(_ number: Int, bytes: Int = 10) -> BrokerMessage {
         BrokerMessage(body: [UInt8](repeating: 0x20, count: bytes), headers: ["number": "\(number)"])
     }

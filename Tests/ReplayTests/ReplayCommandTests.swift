@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Time
 
-@Suite("holdfast replay", .timeLimit(.minutes(5))) struct ReplayCommandTests {
+@Suite("holdfast replay", .timeLimit(.minutes(6))) struct ReplayCommandTests {
     private func first(_ list: [JSONValue], _ member: String, _ value: String) throws -> JSONValue {
         let found = list.filter { $0[member]?.string == value }
         return try #require(found.first)

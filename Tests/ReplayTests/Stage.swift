@@ -40,18 +40,11 @@ struct Stage: Sendable {
 
     private init(_ rabbit: RabbitMQServer, _ server: RedisServer, _ adjust: (inout BrokerSettings) -> Void) async throws
     {
-        var broker = BrokerSettings()
-        broker.host = rabbit.host
-        broker.port = rabbit.port
-        broker.prefix = RabbitMQServer.uniquePrefix("replay")
-        broker.ledgerMaximumBytes = 64 << 20
-        broker.ledgerSegmentBytes = 4 << 20
-        broker.topologySettleTime = .zero
-        broker.confirmTimeout = .seconds(30)
+        var broker = BrokerSettings(rabbit, prefix: RabbitMQServer.uniquePrefix("replay"))
         adjust(&broker)
         self.broker = broker
         self.server = server
-        inspector = BrokerInspector(settings: broker)
+        inspector = BrokerInspector(patient: broker)
         publisher = try BrokerPublisher(settings: broker, metrics: metrics, log: .discarding)
         var settings = RedisSettings()
         settings.host = server.host

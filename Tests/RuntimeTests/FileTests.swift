@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Files that settings name must be files.
-@Suite(.timeLimit(.minutes(1))) struct FileTests {
+@Suite(.timeLimit(.minutes(6))) struct FileTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder("files") }

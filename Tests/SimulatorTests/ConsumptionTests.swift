@@ -6,7 +6,7 @@ import Time
 @testable import Simulator
 
 /// What a developer says of a purchase that somebody wants money back for.
-@Suite(.timeLimit(.minutes(2))) struct ConsumptionTests {
+@Suite(.timeLimit(.minutes(6))) struct ConsumptionTests {
     private static let v1: [(String, String)] = [
         ("accountTenure", "7"), ("appAccountToken", #""""#), ("consumptionStatus", "3"),
         ("customerConsented", "true"), ("deliveryStatus", "0"), ("lifetimeDollarsPurchased", "1"),

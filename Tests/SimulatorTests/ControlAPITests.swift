@@ -5,7 +5,7 @@ import Time
 
 @testable import Simulator
 
-@Suite(.timeLimit(.minutes(2))) struct ControlAPITests {
+@Suite(.timeLimit(.minutes(6))) struct ControlAPITests {
     private func account(_ playground: Playground) async throws -> String {
         let created = try await playground.control(.post, "accounts")
         #expect(created.status == 201)

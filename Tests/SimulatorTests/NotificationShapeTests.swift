@@ -6,7 +6,7 @@ import Time
 @testable import Simulator
 
 /// Notifications that are about no subscription of this store, or of types of their own.
-@Suite(.timeLimit(.minutes(2))) struct NotificationShapeTests {
+@Suite(.timeLimit(.minutes(6))) struct NotificationShapeTests {
     @Test func consentIsRescindedWithAnAppTransaction() async throws {
         try await Playground.with { playground in
             let (account, bought) = try await playground.purchase("coins")

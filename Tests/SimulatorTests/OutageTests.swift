@@ -6,7 +6,7 @@ import Time
 @testable import Simulator
 
 /// The Server API at its worst, and under its limits.
-@Suite(.timeLimit(.minutes(2))) struct OutageTests {
+@Suite(.timeLimit(.minutes(6))) struct OutageTests {
     private func set(_ playground: Playground, _ api: String) async throws {
         let answer = try await playground.control(.put, "behaviour", #"{"reset":true,"api":{\#(api)}}"#)
         #expect(answer.status == 200)

@@ -6,7 +6,7 @@ import Time
 @testable import Simulator
 
 /// Renewal dates put off over the Server API.
-@Suite(.timeLimit(.minutes(2))) struct RenewalExtensionTests {
+@Suite(.timeLimit(.minutes(6))) struct RenewalExtensionTests {
     private let good = #"{"extendByDays":30,"extendReasonCode":1,"requestIdentifier":"one"}"#
 
     private func mass(_ identifier: String, _ more: String = "") -> String {

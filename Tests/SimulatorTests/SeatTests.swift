@@ -6,7 +6,7 @@ import Time
 @testable import Simulator
 
 /// Groups and seats, which the sandbox has and production has not.
-@Suite(.timeLimit(.minutes(2))) struct SeatTests {
+@Suite(.timeLimit(.minutes(6))) struct SeatTests {
     private let sandbox = StoreSettings(environment: .sandbox)
     private let seats = SeatPurchase(quantity: 2, invitation: .developer)
 

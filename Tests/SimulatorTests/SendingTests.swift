@@ -6,7 +6,7 @@ import Time
 @testable import Simulator
 
 /// Notifications over real sockets.
-@Suite(.timeLimit(.minutes(2))) struct SendingTests {
+@Suite(.timeLimit(.minutes(6))) struct SendingTests {
     @Test func aPurchaseArrivesAsASignedNotification() async throws {
         try await Playground.with { playground in
             let account = try await playground.simulator.createAccount()

@@ -7,7 +7,7 @@ import Time
 @testable import Simulator
 
 /// The App Store Server API over real sockets.
-@Suite(.timeLimit(.minutes(2))) struct ServerAPITests {
+@Suite(.timeLimit(.minutes(6))) struct ServerAPITests {
     private func originalID(_ playground: Playground, _ product: String = "premium.monthly") async throws -> String {
         let account = try await playground.simulator.createAccount()
         let events = try await playground.simulator.perform(.buy(product), for: account)

@@ -7,7 +7,7 @@ import Time
 @testable import Simulator
 
 /// What the Server API tells of, and takes about, single purchases.
-@Suite(.timeLimit(.minutes(2))) struct TransactionEndpointTests {
+@Suite(.timeLimit(.minutes(6))) struct TransactionEndpointTests {
     @Test func anAppTransactionIsToldByAnyIdOfTheCustomer() async throws {
         try await Playground.with { playground in
             let (account, bought) = try await playground.purchase("lifetime")

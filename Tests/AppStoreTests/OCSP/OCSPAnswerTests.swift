@@ -5,7 +5,7 @@ import Testing
 import Time
 
 /// Answers that are wrong in one respect each.
-@Suite("Answers of an OCSP responder", .timeLimit(.minutes(1))) struct OCSPAnswerTests {
+@Suite("Answers of an OCSP responder", .timeLimit(.minutes(6))) struct OCSPAnswerTests {
     /// The leaf's status when the answers are changed so; `answer` replaces the whole HTTP answer.
     private func status(
         _ change: @escaping @Sendable (inout OCSPResponse, ScriptedResponder) throws -> Void = { _, _ in },

@@ -5,7 +5,7 @@ import Testing
 import Time
 
 /// The table of `RevocationSettings`, row by row, for data signed under the chain.
-@Suite("What revocation means for signed data", .timeLimit(.minutes(1))) struct RevocationRuleTests {
+@Suite("What revocation means for signed data", .timeLimit(.minutes(6))) struct RevocationRuleTests {
     private let day = Duration.seconds(86_400)
 
     private func verdict(
