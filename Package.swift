@@ -37,9 +37,10 @@ let package = Package(
         library("HTTP", ["CLibraries", "JSON", "Runtime", "Time"]),
         library("Broker", ["CLibraries", "Runtime", "Time"]),
         library("Redis", ["CLibraries", "Runtime"]),
+        library("SQLite", ["CLibraries"]),
         library("Entitlements", ["JSON", "Time"]),
         library("AppStore", ["CLibraries", "JSON", "Time", "Runtime", "HTTP", "Entitlements"]),
-        library("CacheTier", ["JSON", "Time", "Runtime", "Redis", "Entitlements", "AppStore"]),
+        library("CacheTier", ["JSON", "Time", "Runtime", "Redis", "SQLite", "Entitlements", "AppStore"]),
         library(
             "Gateway",
             ["CLibraries", "JSON", "Time", "Runtime", "HTTP", "Broker", "Entitlements", "AppStore", "CacheTier"]),
@@ -74,6 +75,7 @@ let package = Package(
         tests("HTTPTests", ["HTTP", "Runtime"]),
         tests("BrokerTests", ["Broker", "Runtime", "Time", "JSON"]),
         tests("RedisTests", ["Redis", "Runtime"]),
+        tests("SQLiteTests", ["SQLite"]),
         tests("EntitlementsTests", ["Entitlements", "Runtime", "Time", "JSON"]),
         tests("AppStoreTests", ["AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"], exclude: ["Fixtures"]),
         tests(
