@@ -8,9 +8,8 @@ internal import Runtime
 /// gone during it), so it is checked then, whenever the feed was behind; and if so, memory begins a new epoch. A store
 /// that is emptied under an open connection shows in nothing but its identity, so that is asked for again and again.
 final class ChangeFeed: Sendable {
-    private let redis: RedisClient
+    private let redis: any RedisLink
     private let settings: CacheSettings
-    private let commandTimeout: Duration
     private let memory: MemoryTier
     private let status: FeedStatus
     private let metrics: CacheMetrics
@@ -19,12 +18,11 @@ final class ChangeFeed: Sendable {
     private let refresh: @Sendable (Set<CustomerKey>) async -> Set<CustomerKey>
 
     init(
-        redis: RedisClient, settings: CacheSettings, commandTimeout: Duration, memory: MemoryTier, status: FeedStatus,
+        redis: any RedisLink, settings: CacheSettings, memory: MemoryTier, status: FeedStatus,
         metrics: CacheMetrics, log: Log, refresh: @escaping @Sendable (Set<CustomerKey>) async -> Set<CustomerKey>
     ) {
         self.redis = redis
         self.settings = settings
-        self.commandTimeout = commandTimeout
         self.memory = memory
         self.status = status
         self.metrics = metrics
@@ -141,7 +139,7 @@ final class ChangeFeed: Sendable {
         command += positions.map { .text($0.description) }
         let reply: RedisReply
         do {
-            reply = try await redis.send(command, timeout: commandTimeout + (waiting ? settings.feedWait : .zero))
+            reply = try await redis.send(command, timeout: redis.commandTimeout + (waiting ? settings.feedWait : .zero))
         } catch {
             throw .redis(error)
         }

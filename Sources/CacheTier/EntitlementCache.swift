@@ -12,9 +12,8 @@ package final class EntitlementCache: Service {
     private let rules: [AppID: AppRules]
     private let maps: (any ProductMapSource)?
     private let clock: WallClock
-    private let redis: RedisClient
-    private let feedConnection: RedisClient
-    private let commandTimeout: Duration
+    private let redis: any RedisLink
+    private let feedConnection: any RedisLink
     private let layout: LayoutGuard
     private let reader: CustomerReader
     private let memory: MemoryTier
@@ -32,8 +31,8 @@ package final class EntitlementCache: Service {
     /// Makes its own two connections to Redis: one to read customers, and one on which the feed waits for changes.
     /// Where `maps` knows an app, its map counts and not that of the rules.
     package init(
-        settings: CacheSettings, redis: RedisSettings, rules: [AppID: AppRules],
-        maps: (any ProductMapSource)? = nil, loop: EventLoop, metrics: Metrics, log: Log, clock: WallClock = .system
+        settings: CacheSettings, redis: RedisConnector, rules: [AppID: AppRules],
+        maps: (any ProductMapSource)? = nil, metrics: Metrics, log: Log, clock: WallClock = .system
     ) {
         self.settings = settings
         self.rules = rules
@@ -41,12 +40,11 @@ package final class EntitlementCache: Service {
         self.clock = clock
         self.log = log.part("cache")
         self.metrics = CacheMetrics(metrics)
-        self.redis = RedisClient(name: "cache", settings: redis, loop: loop, metrics: metrics, log: log)
-        feedConnection = RedisClient(name: "feed", settings: redis, loop: loop, metrics: metrics, log: log)
+        self.redis = redis.link("cache")
+        feedConnection = redis.link("feed")
         layout = LayoutGuard(redis: self.redis)
         reader = CustomerReader(redis: self.redis)
         memory = MemoryTier(capacity: settings.memoryBytes, metrics: self.metrics)
-        commandTimeout = redis.commandTimeout
     }
 
     // MARK: Reading
@@ -238,7 +236,7 @@ package final class EntitlementCache: Service {
         await redis.start()
         await feedConnection.start()
         let feed = ChangeFeed(
-            redis: feedConnection, settings: settings, commandTimeout: commandTimeout, memory: memory, status: status,
+            redis: feedConnection, settings: settings, memory: memory, status: status,
             metrics: metrics, log: log, refresh: { [weak self] keys in await self?.refresh(keys) ?? [] })
         feedTask.withLock { $0 = Task(name: "change-feed") { await feed.follow() } }
     }

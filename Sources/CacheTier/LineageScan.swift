@@ -20,26 +20,22 @@ package struct LineageScan: Sendable {
 
     private let redis: any RedisCommands
     private let apps: Set<AppID>
-    private var cursor = "0"
-    private var isOver = false
+    private var keys: KeyScan
 
     /// Lineages of other apps than these are passed over.
     package init(redis: any RedisCommands, apps: Set<AppID>) {
         self.redis = redis
         self.apps = apps
+        keys = KeyScan(redis: redis, matching: "hf:*")
     }
 
     /// The next ones, possibly none; nil at the end.
     package mutating func next() async throws(StoreError) -> Page? {
-        guard !isOver else { return nil }
-        let reply = try await send(["SCAN", .text(cursor), "MATCH", "hf:*", "COUNT", "500"])
-        guard let parts = reply.array, parts.count == 2, let next = parts[0].string, let keys = parts[1].array else {
-            throw .redis(RedisError(.unexpectedReply, "SCAN"))
-        }
-        cursor = next
-        isOver = next == "0"
+        let found: [String]?
+        do { found = try await keys.next() } catch { throw .redis(error) }
+        guard let found else { return nil }
         var page = Page()
-        for key in keys.compactMap(\.string) {
+        for key in found {
             switch StoredKey(key) {
             case .lineage(let lineage) where apps.contains(lineage.app): page.lineages.append(lineage)
             case .holder(let holder, let app, let environment) where apps.contains(app):

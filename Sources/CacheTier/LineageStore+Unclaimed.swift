@@ -58,20 +58,18 @@ extension LineageStore {
     /// operator does.
     package func rebuildUnclaimedIndex() async throws(StoreError) {
         try await verifyLayout()
-        var cursor = "0"
-        repeat {
-            let reply = try await link.send("SCAN", cursor, ["MATCH", "hf:*:holder:unclaimed:*", "COUNT", "1000"])
-            guard let parts = reply.array, parts.count == 2, let next = parts[0].string, let keys = parts[1].array
-            else { throw .redis(RedisError(.unexpectedReply, "SCAN")) }
-            cursor = next
-            _ = try await link.each(keys.compactMap(\.string)) { (link, key) async throws(StoreError) in
-                try await Self.index(key, link)
-            }
-        } while cursor != "0"
+        var scan = KeyScan(redis: link.redis, matching: "hf:*:holder:unclaimed:*", count: 1000)
+        while let keys = try await Self.next(&scan) {
+            _ = try await link.each(keys) { (link, key) async throws(StoreError) in try await Self.index(key, link) }
+        }
         _ = try await link.send("SET", StorageLayout.indexedKey, ["1"])
     }
 
     // MARK: Pieces
+
+    private static func next(_ scan: inout KeyScan) async throws(StoreError) -> [String]? {
+        do { return try await scan.next() } catch { throw .redis(error) }
+    }
 
     private static func places(
         in index: String, after place: UnclaimedPlace?, limit: Int, _ link: StoreLink

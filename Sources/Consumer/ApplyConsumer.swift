@@ -39,8 +39,8 @@ package actor ApplyConsumer: Service {
         log = handler.log.part("consumer")
     }
 
-    /// Consumes with what the parts of a process share: the handler's publisher, and the client that its store uses.
-    package init(handler: DeliveryHandler, broker: BrokerSettings, redis: RedisClient, metrics: Metrics) {
+    /// Consumes with what the parts of a process share: the handler's publisher, and the link that its store uses.
+    package init(handler: DeliveryHandler, broker: BrokerSettings, redis: any RedisLink, metrics: Metrics) {
         self.init(handler: handler) { [publisher = handler.publisher] in
             redis.isConnected && publisher.isConnected
         } subscribe: { [log = handler.log] delivery in

@@ -43,7 +43,7 @@ enum ExplainCommand {
 
         let loop = try EventLoop(name: "explain")
         let log = Log(part: "explain", minimum: .error)
-        let redis = RedisClient(name: "explain", settings: settings.redis, loop: loop, log: log)
+        let redis = settings.redis.connector(loop: loop, log: log).link("explain")
         await redis.start()
         let result: Result<(Explanation, Holder?), any Error>
         do {

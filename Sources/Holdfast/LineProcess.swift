@@ -23,7 +23,7 @@ struct LineProcess {
         if !roles.contains(.gateway) { products.folder = nil }
         let maps = ProductMaps(
             Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.map) }), settings: products,
-            redis: settings.redis, loop: try EventLoop(name: "product-maps"), metrics: metrics, log: log)
+            redis: try Self.redis(settings, "product-maps", metrics, log), metrics: metrics, log: log)
         services =
             try [maps]
             + roles.flatMap { role in
@@ -39,11 +39,10 @@ struct LineProcess {
         _ log: Log
     ) throws -> [any Service] {
         let cache = EntitlementCache(
-            settings: settings.cache, redis: settings.redis, rules: settings.rules, maps: maps,
-            loop: try EventLoop(name: "cache"), metrics: metrics, log: log)
-        let redis = RedisClient(
-            name: "purchases", settings: settings.redis, loop: try EventLoop(name: "purchases"), metrics: metrics,
-            log: log)
+            settings: settings.cache, redis: try redis(settings, "cache", metrics, log), rules: settings.rules,
+            maps: maps,
+            metrics: metrics, log: log)
+        let redis = try redis(settings, "purchases", metrics, log).link("purchases")
         let rules = settings.storeRules(maps)
         let store = LineageStore(redis: redis, settings: settings.store, rules: rules, metrics: metrics)
         let revocation = try revocation(settings, metrics, log)
@@ -54,6 +53,13 @@ struct LineProcess {
             store: GatewayStore(store, rules: rules) { redis.isConnected }, cache: cache, metrics: metrics, log: log)
         let asking: [any Service] = revocation.map { [$0] } ?? []
         return [cache, redis] + asking + gateway.services
+    }
+
+    /// Makes links to the store, on a loop of their own.
+    private static func redis(
+        _ settings: HoldfastSettings, _ name: String, _ metrics: Metrics, _ log: Log
+    ) throws -> RedisConnector {
+        settings.redis.connector(loop: try EventLoop(name: name), metrics: metrics, log: log)
     }
 
     /// Nil when nobody is asked whether certificates are revoked.
@@ -69,8 +75,7 @@ struct LineProcess {
         _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ metrics: Metrics,
         _ log: Log
     ) throws -> [any Service] {
-        let redis = RedisClient(
-            name: "store", settings: settings.redis, loop: try EventLoop(name: "store"), metrics: metrics, log: log)
+        let redis = try redis(settings, "store", metrics, log).link("store")
         let publisher = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
         let revocation = try revocation(settings, metrics, log)
         var handler = DeliveryHandler(

@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// While there is no connection a command fails at once: who wants to wait says so with `waitUntilConnected`. SUBSCRIBE
 /// and MONITOR are not for this client: it gives each command one reply.
-package actor RedisClient: Service {
+package actor RedisClient: RedisLink {
     package nonisolated let name: String
     private let settings: RedisSettings
     private let loop: EventLoop
@@ -44,9 +44,10 @@ package actor RedisClient: Service {
     /// Whether commands can be sent right now; from any thread.
     package nonisolated var isConnected: Bool { connected.load(ordering: .acquiring) }
 
-    /// How many connections have been made so far: whoever must know whether two commands went over the same one, and so
-    /// to the same server with the same data, compares.
+    /// How many connections have been made so far.
     package nonisolated var connections: Int { connectionsMade.load(ordering: .acquiring) }
+
+    package nonisolated var commandTimeout: Duration { settings.commandTimeout }
 
     /// The loop may be shared with others, whose jobs then must be short.
     package init(
@@ -64,9 +65,6 @@ package actor RedisClient: Service {
 
     // MARK: Commands
 
-    /// Sends one command and returns its reply; a reply that is an error is thrown as `.refused`.
-    ///
-    /// After `.unreachable` and `.timedOut` nobody knows whether Redis carried the command out.
     package func send(_ arguments: [RedisArgument], timeout: Duration?) async throws(RedisError) -> RedisReply {
         let result = await perform(arguments, timeout ?? settings.commandTimeout)
         metrics.count(result)
@@ -155,14 +153,12 @@ package actor RedisClient: Service {
 
     // MARK: Connecting
 
-    /// Returns once the first attempt to connect has ended, well or not; the client goes on trying by itself.
     package func start() async {
         guard state == .idle else { return }
         connect()
         await withCheckedContinuation { attemptWaiters.append($0) }
     }
 
-    /// Waits for a connection, `patience` at most; returns whether there is one.
     package func waitUntilConnected(within patience: Duration) async -> Bool {
         if state == .ready { return true }
         if state == .draining || state == .closed { return false }
@@ -318,7 +314,6 @@ package actor RedisClient: Service {
         await withCheckedContinuation { drainWaiters.append($0) }
     }
 
-    /// Disconnects now; commands in flight fail.
     package func close() {
         guard state != .closed else { return }
         state = .closed

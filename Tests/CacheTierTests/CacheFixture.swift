@@ -46,8 +46,9 @@ func withCache<Value>(
     adjust(&settings)
     let loop = try EventLoop(name: "cache-test")
     let cache = EntitlementCache(
-        settings: settings, redis: redisSettings, rules: [app.id: AppRules(products: products)], maps: maps, loop: loop,
-        metrics: metrics, log: .discarding, clock: clock.wall)
+        settings: settings, redis: redisSettings.connector(loop: loop, metrics: metrics),
+        rules: [app.id: AppRules(products: products)], maps: maps, metrics: metrics, log: .discarding, clock: clock.wall
+    )
     await cache.start()
     let result: Result<Value, any Error>
     do { result = .success(try await body(cache)) } catch { result = .failure(error) }

@@ -35,7 +35,8 @@ func withProductMaps<Value>(
     settings.folder = folder
     let loop = try EventLoop(name: "maps-test")
     let maps = ProductMaps(
-        [app.id: products], settings: settings, redis: redis, loop: loop, metrics: metrics, log: log)
+        [app.id: products], settings: settings, redis: redis.connector(loop: loop, metrics: metrics), metrics: metrics,
+        log: log)
     await maps.start()
     let result: Result<Value, any Error>
     do { result = .success(try await body(maps)) } catch { result = .failure(error) }

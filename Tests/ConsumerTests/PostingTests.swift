@@ -80,9 +80,8 @@ import Time
             let loop = try EventLoop(name: "posting")
             let clock = WallClock { Forge.now }
             let cache = EntitlementCache(
-                settings: CacheSettings(), redis: stage.redisSettings, rules: [app: AppRules(products: map)],
-                loop: loop,
-                metrics: Metrics(), log: .discarding, clock: clock)
+                settings: CacheSettings(), redis: stage.redisSettings.connector(loop: loop),
+                rules: [app: AppRules(products: map)], metrics: Metrics(), log: .discarding, clock: clock)
             let gateway = try Gateway(
                 settings: settings, broker: stage.broker, apps: [app], judge: try Forge.verifier().judge,
                 purchaseJudge: PurchaseVerifier(try Forge.verifier().verifier).judge([app: Forge.identity]),

@@ -36,7 +36,8 @@ struct PurchaseDesk {
         redis.port = 1
         let apps = [AppID("demo"), AppID("other")]
         let cache = EntitlementCache(
-            settings: CacheSettings(), redis: redis, rules: [:], loop: loop, metrics: metrics, log: .discarding)
+            settings: CacheSettings(), redis: redis.connector(loop: loop), rules: [:], metrics: metrics,
+            log: .discarding)
         let keys = BearerKeys(Self.keys)
         let durable = IntakeStore(broker: broker, spool: spool, log: .discarding)
         routes = GatewayRoutes(

@@ -71,9 +71,8 @@ func withGateway(
     let metrics = Metrics()
     let loop = try EventLoop(name: "client")
     let cache = EntitlementCache(
-        settings: CacheSettings(), redis: redis, rules: rules, maps: maps, loop: loop, metrics: metrics,
-        log: .discarding,
-        clock: clock)
+        settings: CacheSettings(), redis: redis.connector(loop: loop, metrics: metrics), rules: rules, maps: maps,
+        metrics: metrics, log: .discarding, clock: clock)
     let store = RedisClient(name: "purchases", settings: redis, loop: loop)
     let storeRules = rules.mapValues { rules in StoreRules(evaluation: rules.policy) { rules.products } }
     let identities = Dictionary(

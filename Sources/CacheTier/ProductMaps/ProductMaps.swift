@@ -18,7 +18,7 @@ internal import Synchronization
 package final class ProductMaps: Service, ProductMapSource {
     package let name = "product-maps"
     private let settings: ProductMapSettings
-    private let redis: RedisClient
+    private let redis: any RedisLink
     private let store: ProductMapStore
     private let disk: ProductMapDisk?
     private let apps: [AppID]
@@ -38,7 +38,7 @@ package final class ProductMaps: Service, ProductMapSource {
 
     /// Makes its own connection to Redis. `maps` are those of the settings.
     package init(
-        _ maps: [AppID: ProductMap], settings: ProductMapSettings, redis: RedisSettings, loop: EventLoop,
+        _ maps: [AppID: ProductMap], settings: ProductMapSettings, redis: RedisConnector,
         metrics: Metrics, log: Log
     ) {
         self.settings = settings
@@ -46,7 +46,7 @@ package final class ProductMaps: Service, ProductMapSource {
         self.log = log.part("product-maps")
         apps = maps.keys.sorted { $0.rawValue < $1.rawValue }
         self.maps = Mutex(maps.mapValues { Held(inForce: ProductMapInForce(map: $0, generation: 0)) })
-        self.redis = RedisClient(name: "product-maps", settings: redis, loop: loop, metrics: metrics, log: log)
+        self.redis = redis.link("product-maps")
         store = ProductMapStore(redis: self.redis)
         disk = settings.folder.map { ProductMapDisk(folder: $0) }
     }

@@ -21,7 +21,7 @@ struct Patient: Sendable {
 
     let broker: BrokerInspector
     let greeting: Once<Result<BrokerInspector.Greeting, BrokerError>>
-    let redis: Once<Result<RedisClient, RedisError>>
+    let redis: Once<Result<any RedisLink, RedisError>>
     let redisInfo: Once<Result<RedisInfo, RedisError>>
     let http: HTTPClient
     /// Those that are asked about.
@@ -78,8 +78,9 @@ struct Patient: Sendable {
         }
     }
 
-    private static func connect(_ settings: RedisSettings, _ loop: EventLoop) async -> Result<RedisClient, RedisError> {
-        let client = RedisClient(name: "doctor", settings: settings, loop: loop)
+    private static func connect(_ settings: RedisSettings, _ loop: EventLoop) async -> Result<any RedisLink, RedisError>
+    {
+        let client = settings.connector(loop: loop).link("doctor")
         await client.start()
         guard !client.isConnected else { return .success(client) }
         // What a command is refused with is why there is no connection.
@@ -106,7 +107,7 @@ struct Patient: Sendable {
     }
 
     /// What `body` finds, if Redis lets us in at all.
-    func withRedis(_ body: (RedisClient) async throws(RedisError) -> Finding) async -> Finding {
+    func withRedis(_ body: (any RedisLink) async throws(RedisError) -> Finding) async -> Finding {
         guard case .success(let client) = await redis.answer() else { return .notChecked("Redis cannot be asked") }
         do throws(RedisError) { return try await body(client) } catch { return Self.finding(error, "it") }
     }

@@ -11,7 +11,7 @@ import Time
 struct ProductsSession {
     let settings: HoldfastSettings
     let app: AppSettings
-    let redis: RedisClient
+    let redis: any RedisLink
     let store: ProductMapStore
     let clock = WallClock.system
 
@@ -25,8 +25,7 @@ struct ProductsSession {
         let settings = try HoldfastSettings.load(path: arguments.value("settings"))
         let app = try settings.app(named: arguments.value("app"))
         let loop = try EventLoop(name: "products")
-        let redis = RedisClient(
-            name: "products", settings: settings.redis, loop: loop, log: Log(part: "products", minimum: .error))
+        let redis = settings.redis.connector(loop: loop, log: Log(part: "products", minimum: .error)).link("products")
         await redis.start()
         let result: Result<Int32, any Error>
         do {

@@ -14,7 +14,7 @@ struct ReplaySession {
     let options: ReplayOptions
     let settings: HoldfastSettings
     let interruption: Interruption
-    let redis: RedisClient
+    let redis: any RedisLink
     let reader: LedgerReader
     let revocation: RevocationChecker?
     let now: Timestamp
@@ -26,7 +26,7 @@ struct ReplaySession {
     ) async throws -> Int32 {
         let loop = try EventLoop(name: "replay")
         let log = Log(part: "replay", minimum: .error)
-        let redis = RedisClient(name: "replay", settings: settings.redis, loop: loop, log: .discarding)
+        let redis = settings.redis.connector(loop: loop).link("replay")
         let revocation =
             settings.appStore.revocation.mode == .off
             ? nil

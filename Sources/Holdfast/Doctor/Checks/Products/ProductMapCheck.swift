@@ -23,7 +23,7 @@ struct ProductMapCheck: Check {
         }
     }
 
-    private func finding(_ client: RedisClient) async throws(StoreError) -> Finding {
+    private func finding(_ client: any RedisLink) async throws(StoreError) -> Finding {
         let store = ProductMapStore(redis: client)
         let published = try await store.published(of: app.id)
         let map = published?.map ?? app.map

@@ -8,7 +8,7 @@ struct RedisLoginCheck: Check {
     func examine() async -> Finding {
         let settings = patient.settings.redis
         let address = "\(settings.host):\(settings.port)"
-        let client: RedisClient
+        let client: any RedisLink
         switch await patient.redis.answer() {
         case .success(let connected): client = connected
         case .failure(let error): return finding(error, address)
