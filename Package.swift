@@ -66,9 +66,12 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["CLibraries", "Runtime", "HTTP", "Broker"], path: "Tests/Support",
             swiftSettings: strict),
-        // A process for the spool's tests to kill; shipped with nothing.
+        // Processes for tests to kill; shipped with nothing.
         .executableTarget(
             name: "SpoolProbe", dependencies: ["Gateway", "Runtime"], path: "Tests/SpoolProbe", swiftSettings: strict),
+        .executableTarget(
+            name: "SnapshotProbe", dependencies: ["CacheTier", "SQLite", "Time"], path: "Tests/SnapshotProbe",
+            swiftSettings: strict),
         tests("JSONTests", ["JSON"]),
         tests("TimeTests", ["Time"]),
         tests("RuntimeTests", ["Runtime"]),
@@ -81,7 +84,9 @@ let package = Package(
         tests(
             "AppStoreAPITests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"],
             exclude: ["Fixtures"]),
-        tests("CacheTierTests", ["CacheTier", "AppStore", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
+        tests(
+            "CacheTierTests",
+            ["SnapshotProbe", "CacheTier", "AppStore", "Redis", "SQLite", "Entitlements", "Runtime", "Time", "JSON"]),
         tests(
             "GatewayTests",
             [

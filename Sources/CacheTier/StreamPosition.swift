@@ -1,26 +1,26 @@
 internal import Redis
 
 /// The id of an entry in a change stream: what has been read up to there.
-struct StreamPosition: Comparable, CustomStringConvertible, Sendable {
-    var milliseconds: UInt64 = 0
-    var sequence: UInt64 = 0
+package struct StreamPosition: Comparable, Hashable, CustomStringConvertible, Sendable {
+    package var milliseconds: UInt64 = 0
+    package var sequence: UInt64 = 0
 
-    static let beginning = StreamPosition()
+    package static let beginning = StreamPosition()
 
-    init() {}
+    package init() {}
 
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let parts = text.split(separator: "-")
         guard parts.count == 2, let milliseconds = UInt64(parts[0]), let sequence = UInt64(parts[1]) else { return nil }
         self.milliseconds = milliseconds
         self.sequence = sequence
     }
 
-    static func < (a: StreamPosition, b: StreamPosition) -> Bool {
+    package static func < (a: StreamPosition, b: StreamPosition) -> Bool {
         (a.milliseconds, a.sequence) < (b.milliseconds, b.sequence)
     }
 
-    var description: String { "\(milliseconds)-\(sequence)" }
+    package var description: String { "\(milliseconds)-\(sequence)" }
 }
 
 /// What a change stream holds at one moment.

@@ -1,5 +1,5 @@
 /// CRC-32C (Castagnoli), the checksum of ext4 and iSCSI, eight bytes at a step.
-enum CRC32C {
+package enum CRC32C {
     /// Eight tables of 256: table `n` advances a byte that is `n` bytes away from the end of the step.
     private static let tables: [UInt32] = {
         var tables = [UInt32](repeating: 0, count: 8 * 256)
@@ -16,7 +16,7 @@ enum CRC32C {
     }()
 
     /// The checksum of `bytes`, going on from `seed` (the checksum of what came before, or a salt).
-    static func checksum(_ bytes: ArraySlice<UInt8>, seed: UInt32 = 0) -> UInt32 {
+    package static func checksum(_ bytes: ArraySlice<UInt8>, seed: UInt32 = 0) -> UInt32 {
         unsafe bytes.withUnsafeBytes { bytes in
             unsafe tables.withUnsafeBufferPointer { tables in
                 var crc = ~seed
