@@ -26,7 +26,8 @@ package enum ClaimDecision: Sendable, Hashable {
         }
         let others = rules.policy == .share ? [] : holders
         let claim = ClaimFact(
-            customer: customer, claimedAt: instant, transactionID: transactionID, over: record.owner?.customer)
+            customer: customer, claimedAt: instant, transactionID: transactionID, over: record.owner?.customer,
+            takesOver: isForced || !others.isEmpty)
         if !isForced, let refusal = Self.refusal(at: instant, record, holders, access, rules, transfers) {
             self = .refused(refusal)
             return
@@ -42,7 +43,7 @@ package enum ClaimDecision: Sendable, Hashable {
         switch rules.policy {
         case .keep: return .heldByAnother
         case .transferIfInactive where access: return .stillActive
-        case .share: return record.claims.count >= LineageRecord.maximumClaims ? .tooManyCustomers : nil
+        case .share: return holders.count >= LineageRecord.maximumClaims ? .tooManyCustomers : nil
         case .transfer, .transferIfInactive:
             let recent = transfers.count { $0 > instant - rules.window && $0 <= instant }
             return recent >= rules.limit ? .tooManyTransfers : nil

@@ -12,12 +12,18 @@ package struct ClaimFact: Sendable, Hashable {
     /// The customer whom the token named then; nil when there was none. Renewals go on naming that one, which does not
     /// take the lineage back; a token that was set since does.
     package var over: String?
+    /// Whether it was accepted although somebody had the lineage, or by force. One that was accepted because nobody had it
+    /// may rest on a store that had lost its data.
+    package var takesOver: Bool
 
-    package init(customer: String, claimedAt: Timestamp, transactionID: String, over: String? = nil) {
+    package init(
+        customer: String, claimedAt: Timestamp, transactionID: String, over: String? = nil, takesOver: Bool = false
+    ) {
         self.customer = customer
         self.claimedAt = claimedAt
         self.transactionID = transactionID
         self.over = over
+        self.takesOver = takesOver
     }
 }
 
@@ -29,44 +35,64 @@ extension ClaimFact: VersionedFact {
     /// The order in which claims stand in the record. By bytes, as customers are compared everywhere.
     func isBefore(_ other: ClaimFact) -> Bool {
         if claimedAt != other.claimedAt { return claimedAt < other.claimedAt }
-        return customer.utf8.lexicographicallyPrecedes(other.customer.utf8)
+        if !customer.isSameCustomer(as: other.customer) {
+            return customer.utf8.lexicographicallyPrecedes(other.customer.utf8)
+        }
+        return !takesOver && other.takesOver
     }
 }
 
 extension LineageRecord {
+    /// Of each kind (`ClaimFact.takesOver`).
     package static let maximumClaims = 16
 
     /// Who has the lineage: nobody yet, one customer, or under `share` each that claimed it and the one the token names.
     /// In the order of their bytes.
     package func customers(under policy: TransferPolicy) -> [String] {
         let named = owner.map { [$0.customer] } ?? []
-        guard let newest = claims.last else { return named }
+        guard let counting = countingClaim(under: policy) else { return named }
         if policy == .share {
             return (named + claims.map(\.customer)).reduce(into: []) { customers, customer in
                 if !customers.contains(where: { $0.isSameCustomer(as: customer) }) { customers.append(customer) }
             }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         }
-        guard let owner, owner.signedDate > newest.claimedAt,
-            !(newest.over?.isSameCustomer(as: owner.customer) ?? false)
-        else { return [newest.customer] }
+        guard let owner, owner.signedDate > counting.claimedAt,
+            !(counting.over?.isSameCustomer(as: owner.customer) ?? false)
+        else { return [counting.customer] }
         return named
     }
 
-    /// Keeps the newest claim of each customer, and of these the newest `maximumClaims`.
+    /// Which claim says who has it. Of two that were accepted because nobody was known to have it, which only a store that
+    /// lost its data lets happen, the older counts where the policy protects whoever has it.
+    private func countingClaim(under policy: TransferPolicy) -> ClaimFact? {
+        switch policy {
+        case .transfer, .share: claims.last
+        case .keep, .transferIfInactive: claims.last(where: \.takesOver) ?? claims.first
+        }
+    }
+
+    /// Keeps, of the claims that took the lineage from somebody, the newest of each customer, and of these the newest
+    /// `maximumClaims`; and of those for which nobody had it the oldest, likewise.
     ///
-    /// The order is of the claims kept, and a customer's claim only ever becomes newer: what was dropped could not have
-    /// come back, so dropping it at once or at the end is the same (invariant 3).
+    /// A customer's claim of either kind only ever moves away from the end where one is dropped: what was dropped could
+    /// not have come back, so dropping it at once or at the end is the same (invariant 3).
     mutating func keep(_ claim: ClaimFact) -> Bool {
-        if let index = claims.firstIndex(where: { $0.customer.isSameCustomer(as: claim.customer) }) {
-            guard claims[index].isSuperseded(by: claim) else { return false }
+        let before = claims
+        if let index = claims.firstIndex(where: {
+            $0.takesOver == claim.takesOver && $0.customer.isSameCustomer(as: claim.customer)
+        }) {
+            let known = claims[index]
+            guard claim.takesOver ? known.isSuperseded(by: claim) : claim.isSuperseded(by: known) else { return false }
             claims.remove(at: index)
         }
-        let place = claims.firstIndex { claim.isBefore($0) } ?? claims.endIndex
-        let isFull = claims.count >= Self.maximumClaims
-        guard !isFull || place > claims.startIndex else { return false }
-        claims.insert(claim, at: place)
-        if isFull { claims.removeFirst() }
-        return true
+        claims.insert(claim, at: claims.firstIndex { claim.isBefore($0) } ?? claims.endIndex)
+        if claims.count(where: { $0.takesOver == claim.takesOver }) > Self.maximumClaims,
+            let outermost = claim.takesOver
+                ? claims.firstIndex(where: \.takesOver) : claims.lastIndex(where: { !$0.takesOver })
+        {
+            claims.remove(at: outermost)
+        }
+        return claims != before
     }
 }
 

@@ -95,5 +95,6 @@ extension ClaimFact: CodedFact {
         coder.field("at", &claimedAt)
         coder.field("tx", &transactionID)
         coder.field("over", &over)
+        coder.field("takes", &takesOver)
     }
 }

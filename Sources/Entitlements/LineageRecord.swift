@@ -9,7 +9,7 @@ import Time
 ///   order-free as long as what they are ranked by never changes; therefore the purchase date is part of the key and is
 ///   not read from whichever version is held;
 /// - renewal, status and owner: the last signed wins;
-/// - claims: the newest of each customer, and of these the newest `maximumClaims`.
+/// - claims: of those that took it from somebody the newest of each customer, of the others the oldest, `maximumClaims` each.
 ///
 /// Lost by the bound are the oldest periods, with refunds of them: they decide nothing today, and the ledger has them.
 /// Who the customer is does not depend on a transaction that may be dropped, hence `owner` stands beside them.

@@ -79,7 +79,7 @@ extension LineageRecord {
             case "s": status = try RecordReader.read(member.value, named: "s")
             case "c": owner = try RecordReader.read(member.value, named: "c")
             case "k":
-                guard let facts = member.value.array, facts.count <= Self.maximumClaims else {
+                guard let facts = member.value.array, facts.count <= 2 * Self.maximumClaims else {
                     throw RecordError(code: .malformed, detail: "k")
                 }
                 for fact in facts { claims.append(try RecordReader.read(fact, named: "k")) }

@@ -54,7 +54,12 @@ import Time
                 NotificationHistoryFilter(from: now - .seconds(3600), to: now + .seconds(3600)), support)
             #expect(try await notifications.next() != nil)
             let token = try await client.requestTestNotification(support).testNotificationToken
-            _ = try await client.testNotificationStatus(token, support)
+            // It is told once the notification was sent.
+            check(
+                try await eventually {
+                    _ = try await client.testNotificationStatus(token, support)
+                    return true
+                })
         }
     }
 

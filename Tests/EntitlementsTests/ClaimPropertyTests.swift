@@ -118,6 +118,29 @@ import Time
         }
     }
 
+    /// A story goes on for a while in a store that has forgotten all of it, and then both are put together.
+    @Test(
+        "Invariant 6: what was decided while the store had lost its data takes a lineage from nobody", arguments: seeds)
+    func forgettingTakesALineageFromNobody(seed: UInt64) {
+        var random = Generator(seed: seed)
+        for policy in [TransferPolicy.keep, .transferIfInactive] {
+            var records = [LineageRecord(lineage: lineage), LineageRecord(lineage: lineage)]
+            for number in 0..<20 {
+                let store = number < 10 ? 0 : 1
+                let customer = Self.customers[Int.random(in: 0..<Self.customers.count, using: &random)]
+                let decision = ClaimDecision(
+                    of: customer, transactionID: "1", at: day(number), record: records[store], access: true,
+                    rules: TransferRules(policy: policy), transfers: [],
+                    // Before the loss somebody may have been forced in; what an operator insists on afterwards counts.
+                    isForced: number < 10 && Bool.random(using: &random))
+                if case .accepted(let claim, _) = decision { records[store].fold(Event.claim(claim).observation) }
+            }
+            let before = records[0].customers(under: policy).map { Array($0.utf8) }
+            records[1].merge(records[0])
+            check(records[1].customers(under: policy).map { Array($0.utf8) } == before, "seed \(seed), \(policy)")
+        }
+    }
+
     @Test("Invariant 6: a lineage has one customer at most, but under share", arguments: seeds)
     func aLineageHasOneCustomerAtMost(seed: UInt64) {
         var random = Generator(seed: seed)

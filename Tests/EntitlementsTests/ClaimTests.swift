@@ -17,8 +17,10 @@ import Time
             lineage: lineage, source: .device, signedDate: day(0), transaction: transaction, claim: claim)
     }
 
-    private func claim(_ customer: String, _ at: Timestamp, over: String? = nil) -> ClaimFact {
-        ClaimFact(customer: customer, claimedAt: at, transactionID: "1", over: over)
+    private func claim(
+        _ customer: String, _ at: Timestamp, over: String? = nil, takesOver: Bool = false
+    ) -> ClaimFact {
+        ClaimFact(customer: customer, claimedAt: at, transactionID: "1", over: over, takesOver: takesOver)
     }
 
     private func decision(
@@ -44,8 +46,25 @@ import Time
 
     @Test(arguments: [TransferPolicy.keep, .transfer, .transferIfInactive])
     func theNewestClaimCounts(_ policy: TransferPolicy) {
-        let record = record(claim("bob", day(3)), claim("eve", day(2)))
+        let record = record(claim("bob", day(3), takesOver: true), claim("eve", day(2), takesOver: true))
         #expect(record.customers(under: policy) == ["bob"])
+    }
+
+    @Test(
+        "Invariant 6: of two who claimed what nobody was known to have, the first has it where whoever has it is protected",
+        arguments: [
+            (TransferPolicy.keep, ["eve"]), (.transferIfInactive, ["eve"]), (.transfer, ["bob"]),
+            (.share, ["bob", "eve"]),
+        ])
+    func theFirstClaimCountsWhenTheStoreHadForgottenIt(_ policy: TransferPolicy, _ customers: [String]) {
+        let record = record(claim("bob", day(3)), claim("eve", day(2)))
+        #expect(record.customers(under: policy) == customers)
+    }
+
+    @Test func whatWasTakenFromSomebodyCountsOverAnOlderClaimThatCameLate() {
+        var record = record(claim("bob", day(3)), claim("carl", day(4), takesOver: true))
+        record.fold(observation(claim: claim("eve", day(2))))
+        #expect(record.customers(under: .keep) == ["carl"])
     }
 
     @Test func allWhoClaimedItHaveItUnderShare() {
@@ -54,13 +73,13 @@ import Time
     }
 
     @Test func aRenewalThatRepeatsTheTokenDoesNotTakeALineageBack() {
-        var record = record(token: "ann", claim("bob", day(10), over: "ann"))
+        var record = record(token: "ann", claim("bob", day(10), over: "ann", takesOver: true))
         record.fold(observation(transaction: period("2", from: day(30), to: day(60), token: "ann")))
         #expect(record.customers(under: .transfer) == ["bob"])
     }
 
     @Test func aTokenThatWasSetAfterTheClaimCounts() {
-        var record = record(token: "ann", claim("bob", day(10), over: "ann"))
+        var record = record(token: "ann", claim("bob", day(10), over: "ann", takesOver: true))
         record.fold(observation(transaction: period("2", from: day(30), to: day(60), token: "carl")))
         #expect(record.customers(under: .transfer) == ["carl"])
     }
@@ -71,11 +90,15 @@ import Time
         #expect(record.customers(under: .keep) == ["bob"])
     }
 
-    @Test func ofMoreClaimsThanAreKeptTheNewestCount() {
+    @Test func ofMoreClaimsThanAreKeptTheNewestThatTookItAndTheFirstOthersCount() {
         var record = LineageRecord(lineage: lineage)
-        for number in 0..<40 { record.fold(observation(claim: claim("c\(number)", day(number)))) }
-        let newest = (24..<40).map { "c\($0)" }
-        #expect(record.claims.map(\.customer) == newest)
+        for number in (0..<40).shuffled() {
+            record.fold(observation(claim: claim("c\(number)", day(number), takesOver: true)))
+            record.fold(observation(claim: claim("d\(number)", day(number))))
+        }
+        let (newest, first) = ((24..<40).map { "c\($0)" }, (0..<16).map { "d\($0)" })
+        #expect(record.claims.filter(\.takesOver).map(\.customer) == newest)
+        #expect(record.claims.filter { !$0.takesOver }.map(\.customer) == first)
     }
 
     @Test func recordsOfOlderVersionsAreReadAndHaveNoClaims() throws {
@@ -107,7 +130,7 @@ import Time
     @Test func underTransferItMoves() {
         #expect(
             decision("bob", on: record(token: "ann"), .transfer)
-                == .accepted(claim("bob", day(10), over: "ann"), from: ["ann"]))
+                == .accepted(claim("bob", day(10), over: "ann", takesOver: true), from: ["ann"]))
     }
 
     @Test func underTransferIfInactiveItMovesOnlyWithoutAccess() {
@@ -115,7 +138,7 @@ import Time
         #expect(decision("bob", on: record, .transferIfInactive, access: true) == .refused(.stillActive))
         #expect(
             decision("bob", on: record, .transferIfInactive, access: false)
-                == .accepted(claim("bob", day(10), over: "ann"), from: ["ann"]))
+                == .accepted(claim("bob", day(10), over: "ann", takesOver: true), from: ["ann"]))
     }
 
     @Test func underShareNobodyLosesIt() {
@@ -152,6 +175,7 @@ import Time
             return
         }
         #expect(from == ["ann"])
+        #expect(claim.takesOver)
         record.fold(observation(claim: claim))
         #expect(record.customers(under: policy) == ["bob"])
     }

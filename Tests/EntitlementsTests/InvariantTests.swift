@@ -118,7 +118,8 @@ struct Generator: RandomNumberGenerator {
     private mutating func claim() -> ClaimFact {
         ClaimFact(
             customer: pick("a", "b", "e\u{301}", "\u{e9}", "\(Int.random(in: 0..<24, using: &self))"),
-            claimedAt: someDay(), transactionID: pick("1", "2"), over: pick(nil, "a", "b"))
+            claimedAt: someDay(), transactionID: pick("1", "2"), over: pick(nil, "a", "b"),
+            takesOver: pick(true, false))
     }
 
     private mutating func transaction() -> TransactionFact {

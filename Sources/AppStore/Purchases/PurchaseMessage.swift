@@ -93,6 +93,7 @@ package struct PurchaseMessage: Sendable, Hashable {
                     json.member("claimedAt", claim.claimedAt.milliseconds)
                     json.member("transactionId", claim.transactionID)
                     json.member("over", claim.over)
+                    json.member("takesOver", claim.takesOver)
                 }
             }
             json.array("from", decision.from) { json, customer in json.string(customer) }
@@ -167,6 +168,6 @@ package struct PurchaseMessage: Sendable, Hashable {
         return ClaimFact(
             customer: try checked(customer: customer), claimedAt: Timestamp(milliseconds: claimedAt),
             transactionID: transactionID,
-            over: value["over"]?.string)
+            over: value["over"]?.string, takesOver: value["takesOver"]?.bool ?? false)
     }
 }

@@ -37,6 +37,7 @@ extension JSONWriter {
             json.member("claimedAt", claim.claimedAt.rfc3339)
             json.member("transactionId", claim.transactionID)
             json.member("over", claim.over)
+            json.member("takesOver", claim.takesOver)
             json.endObject()
         }
         lineage(found.record, at: instant, rules)
