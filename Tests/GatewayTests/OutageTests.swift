@@ -16,14 +16,14 @@ struct OutageTests {
         private struct State {
             var next = 0
             var acknowledged: Set<String> = []
-            var others: [Int: Int] = [:]
+            var others: [String: Int] = [:]
             var isStopping = false
         }
         private let state = Mutex(State())
 
         var acknowledged: Set<String> { state.withLock { $0.acknowledged } }
-        /// Answers other than 200, counted by status; 0 for none.
-        var others: [Int: Int] { state.withLock { $0.others } }
+        /// Answers other than 200, counted by status or, where none came, by the reason.
+        var others: [String: Int] { state.withLock { $0.others } }
         func stop() { state.withLock { $0.isStopping = true } }
 
         func run(_ gateway: RunningGateway, sides: Int = 16) async throws {
@@ -33,14 +33,14 @@ struct OutageTests {
                     group.addTask {
                         while let number = self.take() {
                             let uuid = "u-\(number)"
-                            let status: Int
+                            let status: String
                             do {
-                                status = try await gateway.post(sender.body(uuid, padding: 4000)).status
+                                status = try await "\(gateway.post(sender.body(uuid, padding: 4000)).status)"
                             } catch {
-                                status = 0
+                                status = "\(error)"
                             }
                             self.state.withLock { state in
-                                if status == 200 {
+                                if status == "200" {
                                     state.acknowledged.insert(uuid)
                                 } else {
                                     state.others[status, default: 0] += 1

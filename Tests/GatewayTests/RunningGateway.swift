@@ -83,7 +83,9 @@ func withGateway(
         purchaseJudge: try Sender.trusted.get().purchases.judge(identities),
         store: GatewayStore(LineageStore(redis: store, rules: storeRules), rules: storeRules) { store.isConnected },
         cache: cache, clock: clock, metrics: metrics, log: .discarding)
-    let client = HTTPClient(loop: loop)
+    // Busy machines are slow; what is about a deadline measures it.
+    let client = HTTPClient(
+        settings: HTTPClientSettings(connectTimeout: .seconds(60), totalTimeout: .seconds(120)), loop: loop)
     let services: [any Service] = [cache, store] + gateway.services
     for service in services { try await service.start() }
     let running = RunningGateway(

@@ -60,7 +60,10 @@ actor Line {
                 store: StoreSettings(speed: speed, seed: .random(in: .min ... .max)), catalog: catalog,
                 notificationURL: "http://127.0.0.1:\(ports.gateway)/apple/demo/production", connections: 32),
             identity: identity, loop: loops[0], serverLoops: [loops[1]], log: .discarding)
-        client = HTTPClient(settings: HTTPClientSettings(maximumConnectionsPerHost: 32), loop: loops[2])
+        client = HTTPClient(
+            settings: HTTPClientSettings(
+                connectTimeout: .seconds(60), totalTimeout: .seconds(120), maximumConnectionsPerHost: 32),
+            loop: loops[2])
         try folder.write(settings, to: "holdfast.json")
     }
 
