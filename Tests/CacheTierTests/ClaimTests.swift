@@ -90,6 +90,36 @@ import Time
         }
     }
 
+    @Test(
+        "Invariant 6: who claims it while Redis has lost its data has it no longer than until the older claim is back")
+    func theOlderClaimComesBackAfterALoss() async throws {
+        try await withRedis(try await .shared()) { redis in
+            let app = TestApp()
+            let store = LineageStore(redis: redis, rules: app.rules(.keep))
+            func claim(_ customer: String, _ instant: Timestamp) async throws -> ClaimDecision {
+                try await store.claim(customer: customer, lineage: app.lineage(), transactionID: "1", at: instant).0
+            }
+            _ = try await store.apply(app.period(token: nil))
+            check(try await claim(anna, day(1)).isAccepted)
+            let known = try #require(try await store.find(app.lineage())).record
+            let lost = [
+                StorageLayout.locator(of: app.lineage()), StorageLayout.key(app.key(anna).path),
+                StorageLayout.history(of: app.lineage(), holder: .customer(anna), at: app.key(anna).path),
+            ]
+            _ = try await redis.send(["DEL"] + lost.map { .text($0) })
+            _ = try await store.apply(app.period(token: nil))
+            check(try await claim(ben, day(2)).isAccepted)
+
+            let older = try #require(known.claims.first)
+            _ = try await store.apply(
+                Observation(lineage: app.lineage(), source: .device, signedDate: day(1), claim: older))
+            let found = try #require(try await store.find(app.lineage()))
+            #expect(found.holders == [.customer(anna)])
+            #expect(try await StoredState.of(app.lineage(), in: redis) == StoredState(found.record, of: anna))
+            #expect(try await claim(ben, day(3)) == .refused(.heldByAnother))
+        }
+    }
+
     @Test("Invariant 6: under share all get it who claim it at once, up to the bound")
     func allGetItUnderShare() async throws {
         try await withClients { redis in
