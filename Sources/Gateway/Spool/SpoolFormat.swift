@@ -1,3 +1,5 @@
+internal import Runtime
+
 /// How a record lies in a segment, little-endian, each starting at a multiple of eight:
 ///
 /// | offset | bytes | |
