@@ -18,7 +18,8 @@ enum SimulatorCommand {
                                root.pem is the root to trust, AuthKey_SIMULATOR1.p8 the Server API's key
           --storekit FILE      the products: an Xcode StoreKit configuration file
           --listen ADDRESS     default 127.0.0.1:8090; port 0 takes a free one
-          --notify URL         where notifications go; without it none are sent
+          --notify URL         where notifications go; without it none are sent. Given several times, the first that
+                               accepts a connection gets it, as behind a load balancer
           --environment NAME   production (default) or sandbox
           --bundle-id ID       default com.example.demo
           --app-apple-id N     default 1234567890
@@ -118,7 +119,8 @@ enum SimulatorCommand {
         guard let speed = Double(arguments.value("speed") ?? "1"), (0.001...1_000_000_000).contains(speed) else {
             throw UsageError("--speed takes a number from 0.001 to 1000000000")
         }
-        if let url = arguments.value("notify"), !url.hasPrefix("http://"), !url.hasPrefix("https://") {
+        let urls = arguments.values("notify")
+        for url in urls where !url.hasPrefix("http://") && !url.hasPrefix("https://") {
             throw UsageError("--notify takes an http or https URL")
         }
         let seed = try arguments.integer("seed", in: 0...UInt64.max)
@@ -128,7 +130,7 @@ enum SimulatorCommand {
             environment: environment, speed: speed, seed: seed ?? UInt64(max(0, WallClock.system.now().milliseconds)))
         return SimulatorSettings(
             store: store, catalog: catalog, address: arguments.value("listen") ?? "127.0.0.1:8090",
-            notificationURL: arguments.value("notify"),
+            notificationURL: urls.first, otherNotificationURLs: Array(urls.dropFirst()),
             connections: try arguments.integer("connections", in: 1...1024) ?? 16,
             sendTimeout: .seconds(try arguments.integer("send-timeout", in: 1...600) ?? 10),
             certificateAuthorityFile: arguments.value("ca-file"))

@@ -1,6 +1,7 @@
 internal import AppStore
 internal import HTTP
 internal import JSON
+internal import Runtime
 internal import Time
 
 /// The API that drives the simulator: JSON in and out, from this machine only.
@@ -120,9 +121,13 @@ extension Simulator {
         let after = try number(head, "after", in: 0...Int.max, default: 0)
         let limit = try number(head, "limit", in: 1...10_000, default: 1000)
         let wait = try number(head, "wait", in: 0...60, default: 0)
+        let withTruth = head.queryValue("truth") == "true"
+        // All that happened until then is among them, unless there are `limit`.
+        let asked = clock.now()
         let found = await events(after: UInt64(after), limit: limit, wait: .seconds(wait))
         return object { json in
-            json.array("events", found) { $1.write(to: &$0) }
+            json.member("time", asked.rfc3339)
+            json.array("events", found) { $1.write(to: &$0, withTruth: withTruth) }
             json.member("last", found.last?.sequence ?? UInt64(after))
         }
     }
@@ -261,7 +266,7 @@ extension Simulator {
                 [
                     "GET /control/root.pem", "GET /control/products", "POST /control/accounts", "GET /control/accounts",
                     "GET /control/accounts/{account}", "GET /control/truth?account=",
-                    "GET /control/events?after=&limit=&wait=", "GET /control/notifications?after=&limit=",
+                    "GET /control/events?after=&limit=&wait=&truth=", "GET /control/notifications?after=&limit=",
                     "POST /control/test-notification", "POST /control/external-purchase-token", "POST /control/burst",
                     "GET /control/behaviour",
                     "PUT /control/behaviour",

@@ -19,8 +19,7 @@ extension Simulator {
         let result: SendAttempt.Result
         do {
             let body = if let presigned { presigned } else { try await signer.body(of: sending.notification) }
-            let response = try await client.send(
-                HTTPClientRequest(.post, url, headers: ["Content-Type": "application/json"], body: body))
+            let response = try await post(body, to: [url] + settings.otherNotificationURLs)
             result = (200...206).contains(response.status) ? .success : .unsuccessfulStatus
         } catch let error as HTTPClientError {
             result = .init(error)
@@ -36,6 +35,20 @@ extension Simulator {
         inFlight -= 1
         if isDraining, inFlight == 0 { drained.take()?.resume() }
         pump()
+    }
+
+    /// To the first of `urls` that accepts a connection.
+    private func post(_ body: [UInt8], to urls: [String]) async throws(HTTPClientError) -> HTTPClientResponse {
+        var rest = urls[...]
+        while true {
+            guard let url = rest.popFirst() else { throw HTTPClientError(.unreachable, "no address is left") }
+            do throws(HTTPClientError) {
+                return try await client.send(
+                    HTTPClientRequest(.post, url, headers: ["Content-Type": "application/json"], body: body))
+            } catch {
+                guard error.code == .unreachable, !rest.isEmpty else { throw error }
+            }
+        }
     }
 
     private func arm() {

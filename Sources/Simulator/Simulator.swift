@@ -195,7 +195,7 @@ package actor Simulator: Service {
 
     func publish(_ happened: [StoreEvent], at now: Timestamp) {
         for event in happened {
-            record(events.add(event))
+            record(events.add(event, truth: event.account.map { store.truth(of: $0, at: now) } ?? []))
             if let notification = event.notification, settings.notificationURL != nil {
                 outbox.add(notification, at: now)
                 if outbox.entry(notification.uuid)?.state == .lost { burst?.finish(notification.uuid, .lost) }

@@ -16,8 +16,10 @@ package struct SimulatorEvent: Sendable {
     /// Of a delivery: Apple's word for how it went, and which try it was.
     package let result: String?
     package let attempt: Int?
+    /// What the account may use once this has happened.
+    package let truth: [StoreTruth]
 
-    func write(to json: inout JSONWriter) {
+    func write(to json: inout JSONWriter, withTruth: Bool = false) {
         json.beginObject()
         json.member("sequence", sequence)
         json.member("time", time.rfc3339)
@@ -30,6 +32,7 @@ package struct SimulatorEvent: Sendable {
         if let expiresAt { json.member("expiresAt", expiresAt.rfc3339) }
         if let result { json.member("result", result) }
         if let attempt { json.member("attempt", attempt) }
+        if withTruth, result == nil { json.array("truth", truth) { $1.write(to: &$0) } }
         json.endObject()
     }
 }
@@ -43,14 +46,14 @@ struct EventLog: Sendable {
 
     init(capacity: Int) { self.capacity = max(1, capacity) }
 
-    mutating func add(_ event: StoreEvent) -> SimulatorEvent {
+    mutating func add(_ event: StoreEvent, truth: [StoreTruth]) -> SimulatorEvent {
         let transaction = event.notification?.transaction
         return append { sequence in
             SimulatorEvent(
                 sequence: sequence, time: event.time, account: event.account, name: event.name,
                 notificationUUID: event.notification?.uuid, productID: transaction?.product.id,
                 originalTransactionID: transaction?.originalID, transactionID: transaction?.id,
-                expiresAt: transaction?.expiresDate, result: nil, attempt: nil)
+                expiresAt: transaction?.expiresDate, result: nil, attempt: nil, truth: truth)
         }
     }
 
@@ -66,7 +69,7 @@ struct EventLog: Sendable {
                 notificationUUID: notification.uuid, productID: notification.transaction?.product.id,
                 originalTransactionID: notification.transaction?.originalID,
                 transactionID: notification.transaction?.id,
-                expiresAt: nil, result: result.rawValue, attempt: attempt)
+                expiresAt: nil, result: result.rawValue, attempt: attempt, truth: [])
         }
     }
 

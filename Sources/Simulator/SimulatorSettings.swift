@@ -7,6 +7,8 @@ package struct SimulatorSettings: Sendable {
     package var address: String
     /// Where notifications go; nil sends none, as an app without a URL in App Store Connect.
     package var notificationURL: String?
+    /// Where they go while nobody accepts a connection there, as behind a load balancer; the first that does has it.
+    package var otherNotificationURLs: [String]
     /// POSTs under way at once, outside of a burst.
     package var connections: Int
     /// How long one POST may take, on the real clock.
@@ -22,13 +24,15 @@ package struct SimulatorSettings: Sendable {
 
     package init(
         store: StoreSettings, catalog: Catalog, address: String = "127.0.0.1:0", notificationURL: String? = nil,
-        connections: Int = 16, sendTimeout: Duration = .seconds(10), maximumHistory: Int = 100_000,
+        otherNotificationURLs: [String] = [], connections: Int = 16, sendTimeout: Duration = .seconds(10),
+        maximumHistory: Int = 100_000,
         maximumEvents: Int = 20_000, maximumAccounts: Int = 200_000, certificateAuthorityFile: String? = nil
     ) {
         self.store = store
         self.catalog = catalog
         self.address = address
         self.notificationURL = notificationURL
+        self.otherNotificationURLs = otherNotificationURLs
         self.connections = connections
         self.sendTimeout = sendTimeout
         self.maximumHistory = maximumHistory
