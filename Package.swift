@@ -116,6 +116,8 @@ let package = Package(
         tests(
             "ProductsTests",
             ["Holdfast", "Consumer", "CacheTier", "Broker", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
+        tests(
+            "DrillTests", ["Holdfast", "Simulator", "CacheTier", "HTTP", "Runtime", "Time", "JSON"]),
         tests("LivesTests", ["Simulator", "AppStore", "Entitlements", "Time"]),
         tests(
             "LineTests",

@@ -35,6 +35,7 @@ struct Command: Sendable {
             name: "quarantine", summary: QuarantineCommand.summary, help: QuarantineCommand.help,
             run: QuarantineCommand.run),
         Command(name: "demo", summary: DemoCommand.summary, help: DemoCommand.help, run: DemoCommand.run),
+        Command(name: "drill", summary: DrillCommand.summary, help: DrillCommand.help, run: DrillCommand.run),
     ]
 
     private static var overview: String {

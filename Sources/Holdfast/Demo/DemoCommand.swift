@@ -28,7 +28,7 @@ enum DemoCommand {
         }
         let loop = try EventLoop(name: "demo")
         let client = HTTPClient(loop: loop)
-        let store = DemoStore(client: client, url: try required("simulator"))
+        let store = SimulatorClient(client: client, url: try required("simulator"))
         let reader = DemoReader(
             client: client, url: try required("gateway"), key: try required("key"),
             app: arguments.value("app") ?? "demo", environment: arguments.value("environment") ?? "production")

@@ -37,7 +37,7 @@ struct DemoLife {
         ]
     }
 
-    private let store: DemoStore
+    private let store: SimulatorClient
     private let reader: DemoReader
     private let product: String
     private let deadline: Duration
@@ -47,7 +47,7 @@ struct DemoLife {
     private var reading = DemoReader.Reading()
     private var rows: [Row] = []
 
-    init(store: DemoStore, reader: DemoReader, product: String, deadline: Duration) async throws {
+    init(store: SimulatorClient, reader: DemoReader, product: String, deadline: Duration) async throws {
         self.store = store
         self.reader = reader
         self.product = product
@@ -132,13 +132,8 @@ struct DemoLife {
     }
 }
 
-extension DemoStore.Event {
+extension SimulatorClient.Event {
     fileprivate var sentence: String {
         [name, productID, result].compactMap(\.self).joined(separator: "  ")
     }
-}
-
-extension String {
-    fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
-    fileprivate func leftPadded(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
 }

@@ -74,7 +74,3 @@ struct DoctorLines: Sendable {
         return "\u{1B}[\(code)m\(text)\u{1B}[0m"
     }
 }
-
-extension String {
-    fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
-}

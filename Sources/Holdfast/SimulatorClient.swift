@@ -2,7 +2,7 @@ import HTTP
 import JSON
 
 /// The simulator's control API, as far as the demonstration uses it.
-struct DemoStore {
+struct SimulatorClient {
     struct Event {
         let sequence: UInt64
         let name: String

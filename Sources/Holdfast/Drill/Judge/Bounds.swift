@@ -1,0 +1,16 @@
+/// What is allowed for, as the settings and the drill's options state it.
+struct Bounds: Sendable {
+    /// From an event in the store until every answer has it, while nothing is broken.
+    var propagation: Duration = .seconds(5)
+    /// `apps.<id>.holdBound`.
+    var hold: Duration = .seconds(86_400)
+    /// `cache.liveFor`.
+    var liveFor: Duration = .seconds(5)
+    /// From the last mending until all is as it should be.
+    var recovery: Duration = .seconds(60)
+    /// From the moment Apple is gone until no answer says S, and until all say B.
+    var appleNoticed: Duration = .seconds(15)
+    var appleUnreachable: Duration = .seconds(60)
+    /// What two clocks' readings may differ by, and a command's end may be noticed late.
+    var slack: Duration = .seconds(1)
+}

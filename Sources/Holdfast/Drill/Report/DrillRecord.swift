@@ -1,0 +1,96 @@
+import Time
+
+/// All that a drill has seen.
+struct DrillRecord: Sendable {
+    struct Wrong: Sendable {
+        let seconds: Double
+        let customer: String
+        let gateway: Int
+        let what: String
+    }
+
+    /// An outage as the timeline shows it.
+    struct Span: Sendable {
+        let name: String
+        let from: Double
+        let to: Double
+    }
+
+    static let examplesKept = 20
+
+    let scenario: String
+    let began: Timestamp
+    private(set) var stages: [Scenario.Stage: Tally] = [:]
+    private(set) var seconds: [Int: Tally] = [:]
+    private(set) var examples: [Wrong] = []
+    private(set) var happenings: [(seconds: Double, text: String)] = []
+    private var stageBegins: [(stage: Scenario.Stage, at: Timestamp)] = []
+    var spans: [Span] = []
+    var end: Double = 0
+    /// From the last mending until all was as it should be; nil when that was not seen.
+    var recovery: Duration?
+    /// What was still missing when the time for recovery was over, or at the end.
+    var unfinished: [String] = []
+    var accounts = 0
+    var changes = 0
+
+    init(scenario: String, began: Timestamp) {
+        self.scenario = scenario
+        self.began = began
+    }
+
+    func seconds(_ instant: Timestamp) -> Double { (instant - began) / .seconds(1) }
+
+    mutating func enter(_ stage: Scenario.Stage, at instant: Timestamp) { stageBegins.append((stage, instant)) }
+
+    /// The stage at an instant; nil before the first.
+    func stage(at instant: Timestamp) -> Scenario.Stage? { stageBegins.last { $0.at <= instant }?.stage }
+
+    func begin(of stage: Scenario.Stage) -> Double? {
+        stageBegins.first { $0.stage == stage }.map { seconds($0.at) }
+    }
+
+    mutating func note(_ text: String, at instant: Timestamp) { happenings.append((seconds(instant), text)) }
+
+    mutating func add(_ reading: Reading, _ verdict: Verdict) {
+        guard let stage = stage(at: reading.sentAt) else { return }
+        stages[stage, default: Tally()].add(reading, verdict)
+        let second = seconds(reading.sentAt)
+        seconds[Int(second.rounded(.down)), default: Tally()].add(reading, verdict)
+        guard verdict.isWrong, examples.count < Self.examplesKept else { return }
+        let what = [
+            verdict.readClass.isWrong ? "\(verdict.readClass.words): \(verdict.detail ?? "")" : nil,
+            verdict.levelProblem.map { "level untrue: \($0)" },
+        ].compactMap(\.self).joined(separator: "; ")
+        examples.append(Wrong(seconds: second, customer: reading.customer, gateway: reading.gateway, what: what))
+    }
+
+    var total: Tally { stages.values.reduce(into: Tally()) { $0 += $1 } }
+
+    /// What must hold, whether it does, and the figures.
+    var claims: [(claim: String, holds: Bool, figure: String)] {
+        let total = total
+        func none(_ claim: String, _ count: Int) -> (String, Bool, String) {
+            (claim, count == 0, "\(count) of \(total.reads)")
+        }
+        return [
+            (
+                "there were reads in every stage", Scenario.Stage.allCases.allSatisfy { (stages[$0]?.reads ?? 0) > 0 },
+                "\(total.reads)"
+            ),
+            none("no failed read", total.count(.failed)),
+            none("no payer without access", total.count(.payerWithoutAccess)),
+            none("no non-payer with access beyond the hold", total.count(.nonPayerWithAccess)),
+            none("no invented “has nothing”", total.count(.inventedNo)),
+            none("every level true", total.levelsUntrue),
+            (
+                "recovered fully", recovery != nil && unfinished.isEmpty,
+                recovery.map { "after \(Self.text($0))" } ?? "not seen"
+            ),
+        ]
+    }
+
+    var isFine: Bool { claims.allSatisfy(\.holds) }
+
+    static func text(_ duration: Duration) -> String { "\(((duration / .milliseconds(100)).rounded()) / 10) s" }
+}

@@ -1,0 +1,59 @@
+/// What is broken and mended, in which order.
+struct Scenario: Sendable {
+    enum Stage: String, Sendable, CaseIterable { case before, during, recovering, after }
+
+    enum Step: Sendable {
+        /// So many of the drill's units of time (`--seconds`).
+        case wait(Double)
+        case kill(Faults.Part)
+        case start(Faults.Part)
+        /// Starts Redis with nothing in it.
+        case startEmpty(Faults.Part)
+        /// Apple's API answers nothing, or fails; no notification comes, and some are never sent at all.
+        case appleHangs, appleFails, appleReturns
+    }
+
+    let name: String
+    let summary: String
+    /// From the end of `before` to the last mending.
+    let steps: [Step]
+
+    static let all = [
+        Scenario(
+            name: "apple-outage", summary: "no notifications, the API first hangs and then fails; a third of them lost",
+            steps: [.appleHangs, .wait(0.5), .appleFails, .wait(0.5), .appleReturns]),
+        Scenario(
+            name: "redis-outage", summary: "Redis is killed and started again",
+            steps: [.kill(.redis), .wait(1), .start(.redis)]),
+        Scenario(
+            name: "broker-outage", summary: "RabbitMQ is killed and started again",
+            steps: [.kill(.broker), .wait(1), .start(.broker)]),
+        Scenario(
+            name: "everything",
+            summary:
+                "RabbitMQ, Redis and Apple fail one after the other, a gateway is killed and started meanwhile, and "
+                + "Redis comes back empty",
+            steps: [
+                .kill(.broker), .wait(0.5), .kill(.redis), .wait(0.5), .kill(.gateway(0)), .start(.gateway(0)),
+                .wait(0.25), .appleFails, .wait(0.75), .startEmpty(.redis), .wait(0.5), .start(.broker), .wait(0.5),
+                .appleReturns,
+            ]),
+    ]
+
+    static func named(_ name: String) throws(UsageError) -> Scenario {
+        guard let found = all.first(where: { $0.name == name }) else {
+            throw UsageError("there is no drill \(name); there are \(all.map(\.name).joined(separator: ", "))")
+        }
+        return found
+    }
+
+    /// Whether anything but Apple is broken, for which the control program is needed.
+    var needsControl: Bool {
+        steps.contains { step in
+            switch step {
+            case .kill, .start, .startEmpty: true
+            case .wait, .appleHangs, .appleFails, .appleReturns: false
+            }
+        }
+    }
+}

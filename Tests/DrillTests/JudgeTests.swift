@@ -1,0 +1,188 @@
+import CacheTier
+import Testing
+
+@testable import Holdfast
+
+/// A judge that cannot find anything wrong is worth nothing: wrong answers are planted here.
+@Suite("The judge of a drill")
+struct JudgeTests {
+    // MARK: While all is well
+
+    @Test func whatIsTrueIsRight() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 60)
+        #expect(bench.verdict(at: -1, []).readClass == .right)
+        #expect(bench.verdict(at: 1, ["premium", "basic"]).readClass == .right)
+    }
+
+    @Test func aPayerWhoHasNothingIsFound() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 60)
+        #expect(bench.verdict(at: 10, []).readClass == .payerWithoutAccess)
+        #expect(bench.verdict(at: 10, []).isWrong)
+    }
+
+    @Test func aPayerWhoLacksOneEntitlementOfTwoIsFound() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 60)
+        #expect(bench.verdict(at: 10, ["basic"]).readClass == .payerWithoutAccess)
+    }
+
+    @Test func accessThatWasNeverPaidForIsFound() {
+        var bench = Bench()
+        #expect(bench.verdict(at: 10, ["premium"]).readClass == .nonPayerWithAccess)
+        bench.happens(20, .active, "basic", until: 60)
+        #expect(bench.verdict(at: 30, ["basic", "premium"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func whatHappenedAMomentAgoMayBeMissingForTheBoundAndNoLonger() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 60)
+        bench.happens(10, .revoked, until: 10)
+        let behind = bench.verdict(at: 11.5, ["premium", "basic"])
+        #expect(behind.readClass == .behind)
+        #expect(behind.lag == .milliseconds(1500))
+        #expect(bench.verdict(at: 12.5, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func anAnswerThatRunsAheadOfTheTruthIsFound() {
+        var bench = Bench()
+        bench.happens(10, .active, until: 60)
+        #expect(bench.verdict(at: 9, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func aPeriodThatEndsWithoutAWordIsHeldForTheBoundOfPropagation() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 20)
+        bench.happens(20, .billingRetry, until: 20)
+        #expect(bench.verdict(at: 21, ["premium", "basic"]).readClass == .held)
+        #expect(bench.verdict(at: 23, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+        #expect(bench.verdict(at: 23, []).readClass == .right)
+    }
+
+    @Test func whatWasCancelledIsNotHeld() {
+        var bench = Bench()
+        bench.happens(0, .canceled, until: 20)
+        bench.happens(20, .expired, until: 20)
+        #expect(bench.verdict(at: 20.5, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func aGraceThatIsOverIsNotHeld() {
+        var bench = Bench()
+        bench.happens(0, .gracePeriod, until: 20)
+        bench.happens(20, .billingRetry, until: 20)
+        #expect(bench.verdict(at: 19, ["premium", "basic"]).readClass == .right)
+        #expect(bench.verdict(at: 20.5, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func anEntitlementBeyondItsOwnEndIsFound() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 60)
+        #expect(bench.verdict(at: 10, ["premium", "basic"], outlived: ["premium"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func aReadWithoutAnAnswerHasFailed() {
+        #expect(Bench().judge(.failed("500"), at: 1, gateway: 0).readClass == .failed)
+    }
+
+    // MARK: While something is broken
+
+    @Test(arguments: [Faults.Part.redis, .broker, .apple])
+    func whatHappenedDuringAnOutageMayBeUnknownUntilItIsRecovered(part: Faults.Part) {
+        var bench = Bench()
+        bench.happens(0, .active, until: 100)
+        bench.breaks(part, 10, until: 30)
+        bench.happens(15, .revoked, until: 15)
+        #expect(bench.verdict(at: 28, ["premium", "basic"]).readClass == .stale)
+        #expect(bench.verdict(at: 40, ["premium", "basic"]).readClass == .stale)
+        #expect(bench.verdict(at: 51, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+        bench.faults.recovers(at: Bench.at(35))
+        #expect(bench.verdict(at: 34, ["premium", "basic"]).readClass == .stale)
+        #expect(bench.verdict(at: 40, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func whatWasKnownBeforeAnOutageIsNotForgotten() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 100)
+        bench.breaks(.redis, 20)
+        #expect(bench.verdict(at: 40, [], level: .a, reason: "storeSilent", asOf: 20).readClass == .payerWithoutAccess)
+        bench.happens(30, .active, "basic", until: 100)
+        #expect(bench.verdict(at: 40, [], level: .a, reason: "storeSilent", asOf: 20).readClass == .payerWithoutAccess)
+    }
+
+    @Test func aRefundBeforeAnOutageIsNotForgotten() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 100)
+        bench.happens(10, .revoked, until: 10)
+        bench.breaks(.broker, 20)
+        #expect(bench.verdict(at: 30, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func aHoldDuringAnOutageEndsAtItsBound() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 20)
+        bench.breaks(.apple, 10)
+        bench.happens(20, .billingRetry, until: 20)
+        #expect(bench.verdict(at: 49, ["premium", "basic"], level: .b, reason: "appleUnreachable").readClass == .held)
+        #expect(
+            bench.verdict(at: 51, ["premium", "basic"], level: .b, reason: "appleUnreachable").readClass
+                == .nonPayerWithAccess)
+    }
+
+    @Test func aPayerIsHeldThroughAnOutage() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 20)
+        bench.breaks(.broker, 10)
+        bench.happens(19, .active, until: 40)
+        #expect(bench.verdict(at: 30, []).readClass == .payerWithoutAccess)
+        #expect(bench.verdict(at: 30, ["premium", "basic"]).readClass == .right)
+    }
+
+    @Test func whatWasCancelledBeforeAnOutageEndsDuringIt() {
+        var bench = Bench()
+        bench.happens(0, .canceled, until: 20)
+        bench.breaks(.apple, 10)
+        bench.happens(20, .expired, until: 20)
+        #expect(bench.verdict(at: 21, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    // MARK: Customers of whom nobody can know
+
+    @Test func whoBoughtWhileRedisWasAwayMayBeUnknown() {
+        var bench = Bench(openedAt: 15)
+        bench.breaks(.redis, 10)
+        bench.happens(16, .active, until: 60)
+        #expect(bench.verdictOnUnknown(at: 20).readClass == .unknownCustomer)
+        #expect(!bench.verdictOnUnknown(at: 20).isWrong)
+    }
+
+    @Test func whoWasKnownIsNeverUnknown() {
+        var bench = Bench()
+        bench.happens(0, .active, until: 60)
+        bench.breaks(.redis, 10)
+        #expect(bench.verdictOnUnknown(at: 20).readClass == .failed)
+    }
+
+    @Test func nobodyIsUnknownWhileRedisIsThere() {
+        #expect(Bench().verdictOnUnknown(at: 20).readClass == .failed)
+        var bench = Bench()
+        bench.breaks(.redis, 10, until: 20)
+        #expect(bench.verdictOnUnknown(at: 30).readClass == .failed)
+    }
+
+    @Test func anInventedNoIsFoundEvenWhereItHappensToBeTrue() {
+        var bench = Bench(openedAt: 15)
+        bench.breaks(.redis, 10)
+        #expect(
+            bench.verdict(at: 20, [], level: .a, reason: "storeSilent", asOf: 10).readClass == .inventedNo)
+        bench.happens(16, .active, until: 60)
+        #expect(
+            bench.verdict(at: 20, [], level: .a, reason: "storeSilent", asOf: 10).readClass == .inventedNo)
+    }
+
+    @Test func anAccountThatWasThereBeforeMayBeKnownToHaveNothing() {
+        var bench = Bench()
+        bench.breaks(.redis, 10)
+        #expect(bench.verdict(at: 20, [], level: .a, reason: "storeSilent", asOf: 10).readClass == .right)
+    }
+}
