@@ -38,6 +38,7 @@ let package = Package(
         library("Broker", ["CLibraries", "Runtime", "Time"]),
         library("Redis", ["CLibraries", "Runtime"]),
         library("SQLite", ["CLibraries"]),
+        library("EmbeddedStore", ["CLibraries", "Time", "Runtime", "Redis", "SQLite"]),
         library("Entitlements", ["JSON", "Time"]),
         library("AppStore", ["CLibraries", "JSON", "Time", "Runtime", "HTTP", "Entitlements"]),
         library("CacheTier", ["JSON", "Time", "Runtime", "Redis", "SQLite", "Entitlements", "AppStore"]),
@@ -79,6 +80,7 @@ let package = Package(
         tests("BrokerTests", ["Broker", "Runtime", "Time", "JSON"]),
         tests("RedisTests", ["Redis", "Runtime"]),
         tests("SQLiteTests", ["SQLite"]),
+        tests("EmbeddedStoreTests", ["EmbeddedStore", "Redis", "SQLite", "Runtime", "Time"]),
         tests("EntitlementsTests", ["Entitlements", "Runtime", "Time", "JSON"]),
         tests("AppStoreTests", ["AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"], exclude: ["Fixtures"]),
         tests(
