@@ -88,7 +88,10 @@ let package = Package(
             exclude: ["Fixtures"]),
         tests(
             "CacheTierTests",
-            ["SnapshotProbe", "CacheTier", "AppStore", "Redis", "SQLite", "Entitlements", "Runtime", "Time", "JSON"]),
+            [
+                "SnapshotProbe", "CacheTier", "EmbeddedStore", "AppStore", "Redis", "SQLite", "Entitlements", "Runtime",
+                "Time", "JSON",
+            ]),
         tests(
             "GatewayTests",
             [

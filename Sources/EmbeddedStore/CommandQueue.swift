@@ -10,6 +10,8 @@ final class CommandQueue: Sendable {
 
     struct Waiter: Sendable {
         let work: Work
+        /// Whose it is; 0 for nobody's in particular.
+        let link: UInt64
         let reply: CheckedContinuation<Result<RedisReply, RedisError>, Never>
     }
 

@@ -13,6 +13,7 @@ package final class EmbeddedRedis: RedisCommands, Service {
     private let writer: KeyWriter
     private let reader: KeyReader
     private let isOpened = Atomic(false)
+    private let links = Atomic<UInt64>(0)
 
     package init(
         settings: EmbeddedStoreSettings, clock: WallClock = .system, metrics: Metrics = Metrics(),
@@ -51,12 +52,21 @@ package final class EmbeddedRedis: RedisCommands, Service {
 
     // MARK: Commands
 
+    func newLinkNumber() -> UInt64 { links.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    /// Reads of a link that wait for a stream fail at once.
+    func giveUpWaiting(of link: UInt64) async { await reader.giveUpWaiting(of: link) }
+
     package func send(_ arguments: [RedisArgument]) async throws(RedisError) -> RedisReply {
+        try await send(arguments, from: 0)
+    }
+
+    func send(_ arguments: [RedisArgument], from link: UInt64) async throws(RedisError) -> RedisReply {
         let words = arguments.map(\.bytes)
         if KeyCommand(words)?.onlyReads ?? true {
-            return try await perform(.command(words), reader.queue) { reader.wake() }
+            return try await perform(.command(words), reader.queue, link) { reader.wake() }
         }
-        return try await perform(.command(words), writer.queue) { writer.wake() }
+        return try await perform(.command(words), writer.queue, link) { writer.wake() }
     }
 
     package func evaluate(
@@ -64,14 +74,14 @@ package final class EmbeddedRedis: RedisCommands, Service {
     ) async throws(RedisError) -> RedisReply {
         let work = CommandQueue.Work.script(
             script, keys: keys.map { Array($0.utf8) }, arguments: arguments.map(\.bytes))
-        return try await perform(work, writer.queue) { writer.wake() }
+        return try await perform(work, writer.queue, 0) { writer.wake() }
     }
 
     private func perform(
-        _ work: CommandQueue.Work, _ queue: CommandQueue, wake: () -> Void
+        _ work: CommandQueue.Work, _ queue: CommandQueue, _ link: UInt64, wake: () -> Void
     ) async throws(RedisError) -> RedisReply {
         let result = await withCheckedContinuation { continuation in
-            switch queue.add(CommandQueue.Waiter(work: work, reply: continuation)) {
+            switch queue.add(CommandQueue.Waiter(work: work, link: link, reply: continuation)) {
             case .added(let wasEmpty): if wasEmpty { wake() }
             case .refused(let error): continuation.resume(returning: .failure(error))
             }

@@ -12,12 +12,14 @@ actor KeyReader {
     private let log: Log
     private var space: KeySpace?
     private var blocked: [Blocked] = []
+    private var closedLinks: Set<UInt64> = []
     private var pollTimer: EventLoop.TimerID?
     private var dataVersion: Int64 = 0
 
     /// A read that waits for a stream to grow.
     private struct Blocked {
         let request: StreamRequest
+        let link: UInt64
         /// Nil for one that waits for ever.
         let deadline: ContinuousClock.Instant?
         let reply: CheckedContinuation<Result<RedisReply, RedisError>, Never>
@@ -117,7 +119,8 @@ actor KeyReader {
             guard let patience = request.patience else { return .success(reply) }
             block(
                 Blocked(
-                    request: try space.resolved(request), deadline: patience == .zero ? nil : .now + patience,
+                    request: try space.resolved(request), link: waiter.link,
+                    deadline: patience == .zero ? nil : .now + patience,
                     reply: waiter.reply))
             justBlocked += 1
             return nil
@@ -133,8 +136,17 @@ actor KeyReader {
     // MARK: Waiting
 
     private func block(_ waiter: Blocked) {
+        // It was on its way here when its link was closed.
+        if closedLinks.contains(waiter.link) { return waiter.reply.resume(returning: .failure(RedisError(.closed))) }
         blocked.append(waiter)
         arm()
+    }
+
+    func giveUpWaiting(of link: UInt64) {
+        closedLinks.insert(link)
+        let given = blocked.filter { $0.link == link }
+        blocked.removeAll { $0.link == link }
+        for waiter in given { waiter.reply.resume(returning: .failure(RedisError(.closed))) }
     }
 
     private func arm() {

@@ -32,21 +32,17 @@ final class TestClock: Sendable {
 
 /// Gives `body` a cache that follows its feed, and ends it afterwards.
 func withCache<Value>(
-    _ server: RedisServer, _ app: TestApp, maps: (any ProductMapSource)? = nil, metrics: Metrics = Metrics(),
+    _ store: TestStore, _ app: TestApp, maps: (any ProductMapSource)? = nil, metrics: Metrics = Metrics(),
     clock: TestClock = TestClock(),
     redis: (inout RedisSettings) -> Void = { _ in }, _ adjust: (inout CacheSettings) -> Void = { _ in },
     _ body: (EntitlementCache) async throws -> Value
 ) async throws -> Value {
-    var redisSettings = RedisSettings()
-    redisSettings.port = server.port
-    redisSettings.reconnectDelay = .milliseconds(100)
-    redis(&redisSettings)
     var settings = CacheSettings()
     settings.feedWait = .milliseconds(100)
     adjust(&settings)
     let loop = try EventLoop(name: "cache-test")
     let cache = EntitlementCache(
-        settings: settings, redis: redisSettings.connector(loop: loop, metrics: metrics),
+        settings: settings, redis: store.connector(loop: loop, metrics: metrics, redis),
         rules: [app.id: AppRules(products: products)], maps: maps, metrics: metrics, log: .discarding, clock: clock.wall
     )
     await cache.start()
@@ -55,6 +51,17 @@ func withCache<Value>(
     await cache.drain()
     loop.stop()
     return try result.get()
+}
+
+/// The same over a Redis of the test's own.
+func withCache<Value>(
+    _ server: RedisServer, _ app: TestApp, maps: (any ProductMapSource)? = nil, metrics: Metrics = Metrics(),
+    clock: TestClock = TestClock(),
+    redis: (inout RedisSettings) -> Void = { _ in }, _ adjust: (inout CacheSettings) -> Void = { _ in },
+    _ body: (EntitlementCache) async throws -> Value
+) async throws -> Value {
+    try await withCache(
+        TestStore.redis(server), app, maps: maps, metrics: metrics, clock: clock, redis: redis, adjust, body)
 }
 
 /// The failure with which there is no answer.

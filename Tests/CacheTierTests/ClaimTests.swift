@@ -7,7 +7,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(6))) struct ClaimTests {
+@Suite(.timeLimit(.minutes(6)), .everyStore) struct ClaimTests {
     /// What became of claims that were made at once.
     struct Outcomes: Equatable {
         var accepted = 0
@@ -17,7 +17,7 @@ import Time
 
     /// Claims the lineage for each customer at once, over several connections.
     private func claimAtOnce(
-        _ customers: [String], _ app: TestApp, _ rules: [AppID: StoreRules], _ redis: [RedisClient]
+        _ customers: [String], _ app: TestApp, _ rules: [AppID: StoreRules], _ redis: [any RedisLink]
     ) async throws -> Outcomes {
         try await withThrowingTaskGroup(of: ClaimDecision.self) { group in
             for (number, customer) in customers.enumerated() {
@@ -42,8 +42,8 @@ import Time
         }
     }
 
-    private func withClients(_ body: ([RedisClient]) async throws -> Void) async throws {
-        let server = try await RedisServer.shared()
+    private func withClients(_ body: ([any RedisLink]) async throws -> Void) async throws {
+        let server = try await TestStore.shared()
         try await withRedis(server) { a in
             try await withRedis(server) { b in try await withRedis(server) { c in try await body([a, b, c]) } }
         }
@@ -145,7 +145,7 @@ import Time
     }
 
     @Test func underTransferIfInactiveItMovesOnceItGivesNoAccess() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules(.transferIfInactive))
             _ = try await store.apply(app.period(token: anna))
@@ -163,7 +163,7 @@ import Time
     }
 
     @Test func anOperatorInsistsPastThePolicy() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules(.keep))
             _ = try await store.apply(app.period(token: anna))
@@ -188,7 +188,7 @@ import Time
     }
 
     @Test func aTrialDecidesAndWritesNothing() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules(.keep))
             func attempt(_ observation: Observation) async throws -> (ClaimDecision, AppliedChange?) {
@@ -205,7 +205,7 @@ import Time
     }
 
     @Test func aClockThatIsBehindTheLastClaimDoesNotLose() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules(.transfer))
             _ = try await store.apply(app.period(token: nil))
@@ -223,7 +223,7 @@ import Time
             TransferPolicy.keep, .transfer, .share,
         ])
     func aClaimThatWasInterruptedIsTakenUp(policy: TransferPolicy) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             for (fault, other) in [(FaultyRedis.Fault.before, false), (.after, false), (.before, true), (.after, true)]
             {
                 var number = 0
@@ -272,7 +272,7 @@ import Time
             TransferPolicy.keep, .transfer,
         ])
     func twoClaimsThatMeetAreDecidedOneAfterTheOther(policy: TransferPolicy) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             for meeting in 0..<16 {
                 let app = TestApp()
                 let rules = app.rules(policy, limit: 1)
@@ -307,7 +307,7 @@ import Time
 
     @Test("Invariant 3: claims that were decided elsewhere fold in any order to the same")
     func decidedClaimsFoldInAnyOrder() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             for policy in TransferPolicy.allCases {
                 let news = TestApp()
                 let observations = [
@@ -337,7 +337,7 @@ import Time
 
     @Test("Invariant 7: a claim in one environment gives nothing in the other")
     func aClaimStaysInItsEnvironment() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules())
             _ = try await store.apply(app.period(of: app.lineage("1000", .sandbox), token: nil))

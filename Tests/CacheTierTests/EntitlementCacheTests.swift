@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 import Time
 
-@Suite(.timeLimit(.minutes(6))) struct EntitlementCacheTests {
+@Suite(.timeLimit(.minutes(6)), .everyStore) struct EntitlementCacheTests {
     @Test("Invariant 8: an answer says where it is from and how good it is")
     func theFirstReadIsFromRedisAndTheNextFromMemory() async throws {
-        let (app, server) = (TestApp(), try await RedisServer.shared())
+        let (app, server) = (TestApp(), try await TestStore.shared())
         try await withRedis(server) { redis in
             let change = try await LineageStore(redis: redis).apply(app.period())
             try await withCache(server, app) { cache in
@@ -31,7 +31,7 @@ import Time
     }
 
     @Test func aCustomerNobodyKnowsHasAnEmptyAnswerUntilTheFeedTellsOtherwise() async throws {
-        let (app, server) = (TestApp(), try await RedisServer.shared())
+        let (app, server) = (TestApp(), try await TestStore.shared())
         try await withCache(server, app) { cache in
             check(try await eventually { cache.isLive })
             let nothing = try await cache.load(app.key(anna), at: day(1))
@@ -46,7 +46,7 @@ import Time
     }
 
     @Test("Invariant 9: what is in memory ends when it ends") func whatIsInMemoryEndsWhenItEnds() async throws {
-        let (app, server, clock) = (TestApp(), try await RedisServer.shared(), TestClock())
+        let (app, server, clock) = (TestApp(), try await TestStore.shared(), TestClock())
         try await withRedis(server) { redis in
             let store = LineageStore(redis: redis)
             _ = try await store.apply(app.period(to: 30))
@@ -73,7 +73,7 @@ import Time
 
     @Test("Invariant 7: sandbox purchases are not seen in production")
     func sandboxPurchasesAreNotSeenInProduction() async throws {
-        let (app, server) = (TestApp(), try await RedisServer.shared())
+        let (app, server) = (TestApp(), try await TestStore.shared())
         try await withRedis(server) { redis in
             _ = try await LineageStore(redis: redis).apply(app.period(of: app.lineage("1", .sandbox)))
             try await withCache(server, app) { cache in
@@ -86,7 +86,7 @@ import Time
     }
 
     @Test func aChangeMadeByAnotherClientIsSeenThroughTheFeed() async throws {
-        let (app, server) = (TestApp(), try await RedisServer.shared())
+        let (app, server) = (TestApp(), try await TestStore.shared())
         try await withRedis(server) { redis in
             let store = LineageStore(redis: redis)
             _ = try await store.apply(app.period("1", token: anna))
@@ -193,7 +193,7 @@ import Time
     }
 
     /// Lets the cache's connections break and not come back while `body` goes on.
-    private func withoutTheCache(_ server: RedisServer, _ body: (RedisClient) async throws -> Void) async throws {
+    private func withoutTheCache(_ server: RedisServer, _ body: (any RedisLink) async throws -> Void) async throws {
         try await withRedis(server) { redis in
             _ = try await redis.send(["CONFIG", "SET", "requirepass", "closed to the cache"])
             _ = try await redis.send(["CLIENT", "KILL", "SKIPME", "yes"])
@@ -363,7 +363,7 @@ import Time
     }
 
     @Test func theWorseOfStoreAndAppleIsTheLevel() async throws {
-        let (app, server) = (TestApp(), try await RedisServer.shared())
+        let (app, server) = (TestApp(), try await TestStore.shared())
         try await withCache(server, app) { cache in
             check(try await eventually { cache.isLive })
             cache.report(.degraded, for: app.id, .production)
@@ -379,7 +379,7 @@ import Time
     }
 
     @Test func whatRedisHoldsAndNobodyCanReadIsAFailureNotAnEmptyAnswer() async throws {
-        let (app, server) = (TestApp(), try await RedisServer.shared())
+        let (app, server) = (TestApp(), try await TestStore.shared())
         try await withRedis(server) { redis in
             _ = try await LineageStore(redis: redis).apply(app.period())
             let key = StorageLayoutForTests.holder(app.key(anna))
@@ -395,7 +395,7 @@ import Time
 
     @Test("Whatever is written while it is read, memory ends up with what Redis has", arguments: 0..<3)
     func memoryEndsUpWithWhatRedisHas(round: Int) async throws {
-        let (app, server) = (TestApp(), try await RedisServer.shared())
+        let (app, server) = (TestApp(), try await TestStore.shared())
         let customers = (0..<6).map { "customer-\($0)" }
         try await withRedis(server) { redis in
             // So small that customers come and go.

@@ -7,9 +7,9 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(6))) struct HistoryTests {
+@Suite(.timeLimit(.minutes(6)), .everyStore) struct HistoryTests {
     @Test func whatHappenedIsWrittenWithTheRecord() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules())
             var bought = app.period()
@@ -30,7 +30,7 @@ import Time
     }
 
     @Test func whatChangesNothingIsNotNoted() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules())
             _ = try await store.apply(app.period())
@@ -42,7 +42,7 @@ import Time
     }
 
     @Test("Invariant 10: a history is bounded") func aHistoryIsBounded() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             var settings = StoreSettings()
             settings.historyKept = 20
@@ -58,7 +58,7 @@ import Time
     }
 
     @Test func aHistoryMovesAlongAndNothingStaysBehind() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules(.transfer))
             var told = try await store.apply(app.period(token: nil)).entries
@@ -76,7 +76,7 @@ import Time
 
     @Test("Invariant 2: whatever interrupts a move, its history is told once and whole", arguments: [false, true])
     func anInterruptedMoveIsToldOnce(afterTheCommand: Bool) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             var number = 0
             while true {
                 let app = TestApp()
@@ -103,7 +103,7 @@ import Time
 
     @Test("Invariant 2: however many apply at once, each piece of news is told once", arguments: 0..<3)
     func eachPieceOfNewsIsToldOnce(round: Int) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let tokens = [anna, ben, carl]
             let observations = (0..<12).map { number in
@@ -141,7 +141,7 @@ import Time
     }
 
     @Test func whoIsMetByAnotherWritesNothingUntilTheNextTry() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             for meeting in 0..<6 {
                 let app = TestApp()
                 let store = LineageStore(redis: redis, rules: app.rules())
@@ -167,7 +167,7 @@ import Time
     }
 
     @Test func entriesOfANewerVersionAreLeftOutAndKept() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let metrics = Metrics()
             let store = LineageStore(redis: redis, rules: app.rules(), metrics: metrics)
@@ -184,7 +184,7 @@ import Time
     }
 
     @Test func aLineageOfAnEarlierVersionBeginsItsHistoryWithTheNextNews() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules())
             _ = try await store.apply(app.period(token: anna))

@@ -6,10 +6,10 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(6))) struct LineageStoreTests {
+@Suite(.timeLimit(.minutes(6)), .everyStore) struct LineageStoreTests {
     @Test func anObservationIsStoredWithTheCustomerItNames() async throws {
         let app = TestApp()
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let store = LineageStore(redis: redis)
             let change = try await store.apply(app.period())
             #expect(change.changed)
@@ -25,7 +25,7 @@ import Time
 
     @Test func theSameObservationAgainWritesNothing() async throws {
         let app = TestApp()
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let store = LineageStore(redis: redis)
             let first = try await store.apply(app.period())
             let again = try await store.apply(app.period())
@@ -42,7 +42,7 @@ import Time
 
     @Test func anObservationWithoutFactsStoresNothing() async throws {
         let app = TestApp()
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let store = LineageStore(redis: redis)
             let change = try await store.apply(
                 Observation(lineage: app.lineage(), source: .notification, signedDate: day(0)))
@@ -53,7 +53,7 @@ import Time
 
     @Test func aLineageIsUnclaimedUntilATransactionNamesACustomer() async throws {
         let app = TestApp()
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let store = LineageStore(redis: redis)
             #expect(try await store.apply(app.renewal(signed: 0)).holder == .unclaimed("1000"))
             let claimed = try await store.apply(app.period())
@@ -66,7 +66,7 @@ import Time
 
     @Test func aNewerTokenMovesTheLineageAndAnOlderOneDoesNot() async throws {
         let app = TestApp()
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let store = LineageStore(redis: redis)
             _ = try await store.apply(app.period("2", from: 30, to: 60, token: ben))
             let older = try await store.apply(app.period("1", token: anna))
@@ -94,7 +94,7 @@ import Time
             ]
         }
         let expected = folded(observations, app.lineage())
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<8 {
                     group.addTask {
@@ -113,7 +113,7 @@ import Time
     }
 
     /// As a consumer does that is killed now and then: whatever fails is delivered again.
-    private func apply(_ observation: Observation, _ redis: RedisClient) async throws {
+    private func apply(_ observation: Observation, _ redis: any RedisLink) async throws {
         var settings = StoreSettings()
         settings.applyAttempts = 1000
         while true {
@@ -129,7 +129,7 @@ import Time
 
     @Test("Invariant 2: a crash between any two steps is mended by applying again", arguments: [false, true])
     func aCrashAnywhereIsMendedByApplyingAgain(afterTheCommand: Bool) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             var number = 0
             while true {
                 let app = TestApp()
@@ -159,7 +159,7 @@ import Time
 
     @Test("Invariant 2: a crash while others apply something else leaves nothing behind either", arguments: 0..<10)
     func aCrashThatOthersMeetIsMendedByThem(failing number: Int) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis)
             let observations = [
@@ -183,7 +183,7 @@ import Time
         "Invariant 2: nobody who crashes leaves a copy that the locator does not know, whoever acts in between",
         arguments: [false, true])
     func theLocatorKnowsEveryCopy(lineageIsKnown: Bool) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let store = LineageStore(redis: redis)
             // One applies an older token and is met by one with a newer token before each of its commands, and crashes
             // after each of those that follow.
@@ -244,7 +244,7 @@ import Time
 
     @Test func storedBytesThatNobodyWroteAreReportedNotRepaired() async throws {
         let app = TestApp()
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let store = LineageStore(redis: redis)
             _ = try await store.apply(app.period())
             let key = StorageLayout.key(app.key(anna).path)
@@ -272,7 +272,7 @@ import Time
         let keys = [
             StorageLayout.locator(of: app.lineage()), StorageLayout.key(app.key(anna).path),
         ]
-        let server = try await RedisServer.shared()
+        let server = try await TestStore.shared()
         try await withRedis(server) { redis in
             for key in keys {
                 _ = try await redis.send(["SET", .text(key), "x"])

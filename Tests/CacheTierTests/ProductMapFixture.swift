@@ -14,7 +14,7 @@ func document(_ products: [String: Set<String>]) -> ProductMapDocument {
 /// Publishes over whatever counts.
 @discardableResult
 func publish(
-    _ document: ProductMapDocument, for app: TestApp, in redis: RedisClient, over expected: UInt64 = 0,
+    _ document: ProductMapDocument, for app: TestApp, in redis: any RedisLink, over expected: UInt64 = 0,
     at instant: Timestamp = day(0)
 ) async throws -> ProductMapStore.Publication {
     try await ProductMapStore(redis: redis).publish(
@@ -24,18 +24,15 @@ func publish(
 
 /// Gives `body` the followed maps of one app, whose settings have the map `products`.
 func withProductMaps<Value>(
-    _ server: RedisServer, _ app: TestApp, folder: String? = nil, metrics: Metrics = Metrics(),
+    _ store: TestStore, _ app: TestApp, folder: String? = nil, metrics: Metrics = Metrics(),
     log: Log = .discarding, _ body: (ProductMaps) async throws -> Value
 ) async throws -> Value {
-    var redis = RedisSettings()
-    redis.port = server.port
-    redis.reconnectDelay = .milliseconds(100)
     var settings = ProductMapSettings()
     settings.followEvery = .milliseconds(50)
     settings.folder = folder
     let loop = try EventLoop(name: "maps-test")
     let maps = ProductMaps(
-        [app.id: products], settings: settings, redis: redis.connector(loop: loop, metrics: metrics), metrics: metrics,
+        [app.id: products], settings: settings, redis: store.connector(loop: loop, metrics: metrics), metrics: metrics,
         log: log)
     await maps.start()
     let result: Result<Value, any Error>
@@ -43,4 +40,13 @@ func withProductMaps<Value>(
     await maps.drain()
     loop.stop()
     return try result.get()
+}
+
+/// The same over a Redis of the test's own.
+func withProductMaps<Value>(
+    _ server: RedisServer, _ app: TestApp, folder: String? = nil, metrics: Metrics = Metrics(),
+    log: Log = .discarding, _ body: (ProductMaps) async throws -> Value
+) async throws -> Value {
+    try await withProductMaps(
+        TestStore.redis(server), app, folder: folder, metrics: metrics, log: log, body)
 }

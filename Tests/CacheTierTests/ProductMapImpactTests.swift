@@ -9,7 +9,7 @@ import Time
 @testable import CacheTier
 
 /// What a dry run says, and whom a recomputation tells, of a population that is known.
-@Suite struct ProductMapImpactTests {
+@Suite(.everyStore) struct ProductMapImpactTests {
     private let app = TestApp()
 
     /// What `basic`, `pro` and `old` give before, and what after: `old` is dropped, `basic` gives `extra` besides, `pro` no
@@ -44,7 +44,7 @@ import Time
 
     /// Production: 10 with basic, 4 with pro, 3 with old, 2 whose basic has ended, 1 with a pass, 1 with a product that
     /// nobody knows, one unclaimed lineage of `old`, and one who had `old` before `pro`. Sandbox: 5 with basic.
-    private func populate(_ redis: RedisClient, _ app: TestApp) async throws {
+    private func populate(_ redis: any RedisLink, _ app: TestApp) async throws {
         let store = LineageStore(redis: redis)
         var number = 0
         func buy(
@@ -74,7 +74,7 @@ import Time
         }
     }
 
-    private func impact(_ redis: RedisClient, _ app: TestApp, samples: Int = 3) async throws -> ProductMapImpact {
+    private func impact(_ redis: any RedisLink, _ app: TestApp, samples: Int = 3) async throws -> ProductMapImpact {
         var impact = ProductMapImpact(from: before, to: after, policy: .standard, at: day(5), samples: samples)
         // A few keys at a time, so that there are many batches.
         try await impact.count(app.id, HolderScan(redis: redis, app: app.id, keysAtOnce: 5)) { _ in }
@@ -82,7 +82,7 @@ import Time
     }
 
     @Test func aDryRunCountsWhoGainsAndLosesWhat() async throws {
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await populate(redis, app)
             let production = try await impact(redis, app)[.production]
             #expect(production.customers == 22)
@@ -114,7 +114,7 @@ import Time
 
     @Test("Invariant 7: a dry run counts sandbox apart") func aDryRunCountsSandboxApart() async throws {
         let app = TestApp("apart")
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await populate(redis, app)
             let impact = try await impact(redis, app, samples: 100)
             let sandbox = impact[.sandbox]
@@ -131,7 +131,7 @@ import Time
 
     @Test func otherAppsAreNotCounted() async throws {
         let (app, other) = (TestApp("a"), TestApp("b"))
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await populate(redis, other)
             #expect(try await impact(redis, app).parts.isEmpty)
         }
@@ -157,7 +157,7 @@ import Time
     }
 
     private func recomputer(
-        _ redis: RedisClient, leaseTime: Duration = .seconds(30), _ announce: @escaping ProductMapRecomputer.Announce
+        _ redis: any RedisLink, leaseTime: Duration = .seconds(30), _ announce: @escaping ProductMapRecomputer.Announce
     ) -> ProductMapRecomputer {
         var settings = ProductMapSettings()
         settings.followEvery = .milliseconds(1)
@@ -166,7 +166,7 @@ import Time
             announce: announce)
     }
 
-    private func publishAfter(_ app: TestApp, _ redis: RedisClient) async throws {
+    private func publishAfter(_ app: TestApp, _ redis: any RedisLink) async throws {
         _ = try await ProductMapStore(redis: redis).publish(
             ProductMapDocument(products: after.products), for: app.id, expecting: 0,
             first: ProductMapDocument(products: before.products), by: "tests", comment: "", at: day(5))
@@ -184,7 +184,7 @@ import Time
 
     @Test func everybodyWhoseAnswerIsAnotherOneIsToldOnce() async throws {
         let (app, audience) = (TestApp("told"), Audience())
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await populate(redis, app)
             try await publishAfter(app, redis)
             let recomputer = recomputer(redis) { try audience.hear($0) }
@@ -207,7 +207,7 @@ import Time
     @Test func anInterruptedRecomputationGoesOnWhereItWas() async throws {
         let app = TestApp("interrupted")
         let (first, second) = (Audience(failingAfter: 9), Audience())
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await populate(redis, app)
             try await publishAfter(app, redis)
             do throws(ProductMapRecomputer.Failure) {
@@ -258,7 +258,7 @@ import Time
 
     @Test func oneRecomputesAtATimeAndWhoFellAsleepLosesItsTurn() async throws {
         let app = TestApp("lease")
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await populate(redis, app)
             try await publishAfter(app, redis)
             let inner = Mutex<ProductMapRecomputer.Outcome?>(nil)
@@ -297,7 +297,7 @@ import Time
 
     @Test func mapsThatFollowEachOtherAreToldOfInTheirOrder() async throws {
         let (app, audience) = (TestApp("order"), Audience())
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await populate(redis, app)
             try await publishAfter(app, redis)
             _ = try await ProductMapStore(redis: redis).publish(
@@ -320,7 +320,7 @@ import Time
 
     @Test func everyKeyIsWalkedOverOnceAndTheWayIsMeasured() async throws {
         let app = TestApp("walk")
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await populate(redis, app)
             var scan = HolderScan(redis: redis, app: app.id, keysAtOnce: 1)
             var cursor = HolderScan.beginning

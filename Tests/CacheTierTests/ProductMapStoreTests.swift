@@ -7,10 +7,10 @@ import Time
 
 @testable import CacheTier
 
-@Suite struct ProductMapStoreTests {
+@Suite(.everyStore) struct ProductMapStoreTests {
     @Test func untilOneIsPublishedThereIsNone() async throws {
         let app = TestApp()
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let store = ProductMapStore(redis: redis)
             let published = try await store.published(of: app.id)
             #expect(published == nil)
@@ -21,7 +21,7 @@ import Time
 
     @Test func aVersionIsKeptWithAllThatIsSaidOfIt() async throws {
         let app = TestApp()
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let store = ProductMapStore(redis: redis)
             let (one, two) = (document(["a": ["x"]]), document(["a": ["x"], "b": []]))
             let publication = try await store.publish(
@@ -44,7 +44,7 @@ import Time
 
     @Test func ofManyPublishersThatSawTheSameVersionOneWins() async throws {
         let app = TestApp()
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             for round in 0..<10 as Range<UInt64> {
                 let results = try await withThrowingTaskGroup(of: (Int, ProductMapStore.Publication).self) { group in
                     for number in 0..<6 {
@@ -67,7 +67,7 @@ import Time
 
     @Test func bytesThatAreNotThoseThatWerePublishedAreNoMap() async throws {
         let app = TestApp()
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             try await publish(document(["a": ["x"]]), for: app, in: redis)
             let key = StorageLayout.productMaps(of: app.id)
             let other = document(["a": ["y"]]).canonical
@@ -85,7 +85,7 @@ import Time
 
     @Test func productsThatNoMapKnowsAreKeptByNameWithTheirEnvironment() async throws {
         let app = TestApp()
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let unmapped = UnmappedProducts(redis: redis)
             for number in 1...3 { try await unmapped.note("new", of: app.id, in: .production, at: day(number)) }
             // Late news do not turn the clock back.
@@ -110,7 +110,7 @@ import Time
     @Test("Invariant 10: names of unmapped products are bounded") func namesOfUnmappedProductsAreBounded() async throws
     {
         let app = TestApp()
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let unmapped = UnmappedProducts(redis: redis)
             for number in 0..<UnmappedProducts.bound + 5 {
                 try await unmapped.note("p\(number)", of: app.id, in: .production, at: day(1))

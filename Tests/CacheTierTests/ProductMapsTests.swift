@@ -9,12 +9,12 @@ import Time
 @testable import CacheTier
 
 /// Which map counts, in a process that follows.
-@Suite struct ProductMapsTests {
+@Suite(.everyStore) struct ProductMapsTests {
     private static let richer = document(["basic": ["basic", "extra"], "pro": ["basic", "pro"]])
 
     @Test func untilOneIsPublishedTheSettingsCount() async throws {
         let (app, metrics) = (TestApp(), Metrics())
-        try await withProductMaps(try await RedisServer.shared(), app, metrics: metrics) { maps in
+        try await withProductMaps(try await TestStore.shared(), app, metrics: metrics) { maps in
             #expect(maps.current(of: app.id)?.map == products)
             #expect(maps.version(of: app.id) == 0)
             #expect(maps.current(of: AppID("stranger")) == nil)
@@ -24,7 +24,7 @@ import Time
 
     @Test func aPublishedMapCountsWithoutARestartAndASmallerNumberToo() async throws {
         let (app, metrics) = (TestApp(), Metrics())
-        let server = try await RedisServer.shared()
+        let server = try await TestStore.shared()
         try await withProductMaps(server, app, metrics: metrics) { maps in
             try await withRedis(server) { redis in
                 try await publish(Self.richer, for: app, in: redis)
@@ -47,7 +47,7 @@ import Time
 
     @Test func aProcessThatStartsHasThePublishedMapFromTheBeginning() async throws {
         let app = TestApp()
-        let server = try await RedisServer.shared()
+        let server = try await TestStore.shared()
         try await withRedis(server) { redis in
             try await publish(Self.richer, for: app, in: redis)
             try await withProductMaps(server, app) { maps in #expect(maps.version(of: app.id) == 1) }
@@ -58,7 +58,7 @@ import Time
         async throws
     {
         let app = TestApp()
-        let server = try await RedisServer.shared()
+        let server = try await TestStore.shared()
         try await withRedis(server) { redis in
             _ = try await LineageStore(redis: redis).apply(app.period(from: 0, to: 30))
             try await withProductMaps(server, app) { maps in
@@ -142,7 +142,7 @@ import Time
 
     @Test func aMapThatCannotBeReadLeavesTheOneBefore() async throws {
         let app = TestApp()
-        let server = try await RedisServer.shared()
+        let server = try await TestStore.shared()
         let lines = Mutex<[String]>([])
         let log = Log(part: "test") { line in lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) } }
         try await withRedis(server) { redis in

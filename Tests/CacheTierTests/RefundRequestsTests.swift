@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Requests for consumption data, told from their repeats in a real Redis.
-@Suite(.timeLimit(.minutes(6))) struct RefundRequestsTests {
+@Suite(.timeLimit(.minutes(6)), .everyStore) struct RefundRequestsTests {
     private let app = AppID(RedisServer.uniqueApp("refund"))
 
     private func isFirst(
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test func onlyTheFirstOfATransactionsRequestsIsFirstHoweverOftenItComes() async throws {
-        try await withRedis(RedisServer.shared()) { redis in
+        try await withRedis(TestStore.shared()) { redis in
             let requests = RefundRequests(redis: redis)
             #expect(try await isFirst(requests, "a", about: "1"))
             check(try await !isFirst(requests, "b", about: "1"))
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func onceAppleHasDecidedTheNextRequestIsFirst() async throws {
-        try await withRedis(RedisServer.shared()) { redis in
+        try await withRedis(TestStore.shared()) { redis in
             let requests = RefundRequests(redis: redis)
             #expect(try await isFirst(requests, "a", about: "1"))
             try await requests.close(about: "1", app: app, environment: .production)
@@ -38,7 +38,7 @@ import Testing
 
     @Test("Invariant 10: a request is not remembered for ever")
     func aRequestIsNotRememberedForEver() async throws {
-        try await withRedis(RedisServer.shared()) { redis in
+        try await withRedis(TestStore.shared()) { redis in
             var settings = StoreSettings()
             settings.refundRequestsKept = .milliseconds(50)
             let requests = RefundRequests(redis: redis, settings: settings)
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func ofManyAtOnceOneIsFirst() async throws {
-        try await withRedis(RedisServer.shared()) { redis in
+        try await withRedis(TestStore.shared()) { redis in
             let requests = RefundRequests(redis: redis)
             let firsts = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for number in 0..<20 { group.addTask { try await isFirst(requests, "\(number)", about: "1") } }

@@ -6,9 +6,9 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(6))) struct ShareTests {
+@Suite(.timeLimit(.minutes(6)), .everyStore) struct ShareTests {
     /// A lineage that anna has by its token and ben by a claim.
-    private func shared(_ app: TestApp, _ redis: RedisClient) async throws -> LineageStore {
+    private func shared(_ app: TestApp, _ redis: any RedisLink) async throws -> LineageStore {
         let store = LineageStore(redis: redis, rules: app.rules(.share))
         _ = try await store.apply(app.period(token: anna))
         let (decision, change) = try await store.claim(
@@ -21,7 +21,7 @@ import Time
     }
 
     @Test func everyCopyIsKeptUpToDateAndAnnounced() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = try await shared(app, redis)
             let change = try await store.apply(app.renewal(signed: 2, on: false))
@@ -47,7 +47,7 @@ import Time
         "Invariant 2: an apply that was interrupted between two sharers is mended by the next",
         arguments: [false, true])
     func anInterruptedApplyIsMended(afterTheCommand: Bool) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             var number = 0
             while true {
                 let app = TestApp()
@@ -74,7 +74,7 @@ import Time
 
     @Test("Invariant 6: once the policy is another, one customer has it with the next news")
     func anotherPolicyMovesItWithTheNextNews() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let sharing = try await shared(app, redis)
             let keeping = LineageStore(redis: redis, rules: app.rules(.keep))
@@ -101,7 +101,7 @@ import Time
             false, true,
         ])
     func anInterruptedChangeOfPolicyIsFinished(afterTheCommand: Bool) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             var number = 0
             while true {
                 let app = TestApp()
@@ -126,7 +126,7 @@ import Time
 
     @Test("Invariant 3: whoever applies, claims and crashes, all sharers end with the fold of all", arguments: 0..<4)
     func sharersConverge(round: Int) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let observations = (0..<12).map { number in
                 number % 3 == 0
@@ -163,8 +163,8 @@ import Time
     }
 
     @Test func aCustomerWhoLosesAShareReadsNothing() async throws {
-        try await withRedis(try await .shared()) { redis in
-            let server = try await RedisServer.shared()
+        try await withRedis(try await TestStore.shared()) { redis in
+            let server = try await TestStore.shared()
             let app = TestApp()
             let store = try await shared(app, redis)
             try await withCache(server, app) { cache in

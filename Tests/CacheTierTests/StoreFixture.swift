@@ -6,21 +6,25 @@ import TestSupport
 
 @testable import CacheTier
 
-/// Gives `body` a connected client on a loop of its own, and closes both afterwards.
+/// Gives `body` a connected link to what the tests share, and closes it afterwards.
 func withRedis<Value>(
-    _ server: RedisServer, _ body: (RedisClient) async throws -> Value
+    _ store: TestStore, _ body: (any RedisLink) async throws -> Value
 ) async throws -> Value {
     let loop = try EventLoop(name: "store-test")
-    var settings = RedisSettings()
-    settings.port = server.port
-    settings.reconnectDelay = .milliseconds(100)
-    let client = RedisClient(name: "test", settings: settings, loop: loop)
-    await client.start()
+    let link = store.connector(loop: loop).link("test")
+    await link.start()
     let result: Result<Value, any Error>
-    do { result = .success(try await body(client)) } catch { result = .failure(error) }
-    await client.close()
+    do { result = .success(try await body(link)) } catch { result = .failure(error) }
+    await link.close()
     loop.stop()
     return try result.get()
+}
+
+/// The same for a Redis of the test's own.
+func withRedis<Value>(
+    _ server: RedisServer, _ body: (any RedisLink) async throws -> Value
+) async throws -> Value {
+    try await withRedis(TestStore.redis(server), body)
 }
 
 extension LineageStore {
@@ -31,7 +35,7 @@ extension LineageStore {
 }
 
 /// The histories that Redis holds of one lineage, by holder, as they are stored.
-func storedHistories(_ lineage: LineageID, in redis: RedisClient) async throws -> [Holder: [[UInt8]]] {
+func storedHistories(_ lineage: LineageID, in redis: any RedisLink) async throws -> [Holder: [[UInt8]]] {
     var histories: [Holder: [[UInt8]]] = [:]
     let scope = StorageLayout.scope(lineage.app, lineage.environment)
     let suffix = ":\(StorageLayout.escaped(lineage.originalTransactionID))"
@@ -63,7 +67,7 @@ struct StoredState: Equatable, CustomStringConvertible {
         records = Dictionary(uniqueKeysWithValues: holders.map { ($0, record.encoded()) })
     }
 
-    static func of(_ lineage: LineageID, in redis: RedisClient) async throws -> StoredState {
+    static func of(_ lineage: LineageID, in redis: any RedisLink) async throws -> StoredState {
         var state = StoredState()
         let locator = try await redis.send(["HGETALL", .text(StorageLayout.locator(of: lineage))]).array ?? []
         for pair in stride(from: 0, to: locator.count - 1, by: 2) {
@@ -96,7 +100,7 @@ struct StoredState: Equatable, CustomStringConvertible {
 final class FaultyRedis: RedisCommands {
     enum Fault { case before, after }
 
-    private let redis: RedisClient
+    private let redis: any RedisLink
     private let failing: Int
     private let fault: Fault
     private let meanwhile: (command: Int, body: @Sendable () async throws(RedisError) -> Void)?
@@ -104,7 +108,7 @@ final class FaultyRedis: RedisCommands {
     private let failed = Mutex(false)
 
     init(
-        _ redis: RedisClient, failing number: Int, _ fault: Fault,
+        _ redis: any RedisLink, failing number: Int, _ fault: Fault,
         meanwhile: (command: Int, body: @Sendable () async throws(RedisError) -> Void)? = nil
     ) {
         self.redis = redis

@@ -6,7 +6,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(6))) struct UnclaimedTests {
+@Suite(.timeLimit(.minutes(6)), .everyStore) struct UnclaimedTests {
     private func all(
         _ app: TestApp, _ store: LineageStore, _ environment: StoreEnvironment = .production, limit: Int = 1000
     ) async throws -> [String] {
@@ -22,7 +22,7 @@ import Time
     }
 
     @Test func aLineageIsListedUntilATokenOrAClaimGivesIt() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules())
             for number in 1...4 {
@@ -46,7 +46,7 @@ import Time
 
     @Test("Invariant 7: unclaimed lineages of sandbox and production are listed apart")
     func environmentsAreListedApart() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules())
             _ = try await store.apply(app.period(of: app.lineage("1"), token: nil))
@@ -58,7 +58,7 @@ import Time
     }
 
     @Test func pagesLeaveNothingOutAndGiveNothingTwice() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules())
             // More at one instant than fit on a page, in every partition's index and in all together.
@@ -79,7 +79,7 @@ import Time
 
     @Test("Invariant 2: the index is right after a move that was interrupted anywhere", arguments: [false, true])
     func theIndexIsRightAfterInterruptedMoves(afterTheCommand: Bool) async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             var number = 0
             while true {
                 let app = TestApp()
@@ -131,7 +131,7 @@ import Time
     }
 
     @Test func anIndexThatDisagreesWithTheHashesHeals() async throws {
-        try await withRedis(try await .shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules())
             _ = try await store.apply(app.period(of: app.lineage("1"), token: nil))

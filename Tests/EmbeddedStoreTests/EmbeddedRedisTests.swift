@@ -130,6 +130,22 @@ import Time
         #expect(late?.code == .closed)
     }
 
+    @Test func aLinkThatIsClosedGivesUpItsOwnWaitingOnly() async throws {
+        try await withStore { store in
+            let (mine, other) = (store.connector.link("mine"), store.connector.link("other"))
+            #expect(mine.isConnected)
+            let waiting = Task { await refusal { try await send(mine, "XREAD BLOCK 0 STREAMS s 0") } }
+            async let entry = send(other, "XREAD BLOCK 50000 STREAMS s 0")
+            await mine.close()
+            let refused = await waiting.value
+            #expect(refused?.code == .closed)
+            #expect(!mine.isConnected)
+            _ = try await send(store, "XADD s 1-0 k v")
+            let reply = try await entry
+            #expect(reply.array?.count == 1)
+        }
+    }
+
     @Test func keysExpireByTheClock() async throws {
         let instant = Metrics().gauge("now", "")
         instant.set(1_000_000)
