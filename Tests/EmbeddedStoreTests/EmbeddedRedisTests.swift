@@ -204,7 +204,8 @@ import Time
             #expect(length >= 100 && length < 200)
             let info = try await send(store, "XINFO STREAM s").array ?? []
             let place = info.firstIndex { $0.string == "entries-added" }
-            #expect(place.map { info[$0 + 1].integer } == 350)
+            let added = place.map { info[$0 + 1].integer }
+            #expect(added == 350)
         }
     }
 

@@ -274,7 +274,7 @@ import Testing
             for name in ["length", "last-generated-id", "entries-added"] {
                 let ours = reply.firstIndex { $0.string == name }.map { reply[$0 + 1] }
                 let place = theirs.firstIndex(of: name)
-                #expect(ours?.string ?? ours?.integer.map { "\($0)" } == place.map { String(theirs[$0 + 1]) })
+                check((ours?.string ?? ours?.integer.map { "\($0)" }) == place.map { String(theirs[$0 + 1]) }, name)
             }
         }
     }
