@@ -1,3 +1,4 @@
+package import AppStore
 package import Entitlements
 package import Redis
 package import Runtime

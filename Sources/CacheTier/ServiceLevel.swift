@@ -1,3 +1,5 @@
+internal import AppStore
+
 /// How good an answer is (invariant 8). The worse of two inputs wins:
 ///
 /// | | Apple's API | the tier that answered |
@@ -49,15 +51,11 @@ package enum ServiceReason: String, Sendable, CaseIterable {
     case storeReplaced
 }
 
-/// How Apple's API does, as those who call it see it.
-package enum AppleHealth: Sendable, Hashable {
-    case fine
-    case degraded
-    case unreachable
-
+extension AppleHealth {
+    /// What it makes of an answer. Who does not ask Apple has no worse answers for it.
     var grade: ServiceGrade {
         switch self {
-        case .fine: ServiceGrade(.s, .current)
+        case .notAsked, .fine: ServiceGrade(.s, .current)
         case .degraded: ServiceGrade(.a, .appleSlow)
         case .unreachable: ServiceGrade(.b, .appleUnreachable)
         }

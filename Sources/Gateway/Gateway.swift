@@ -1,3 +1,4 @@
+package import AppStore
 package import Broker
 package import CacheTier
 package import Entitlements
@@ -16,11 +17,11 @@ package struct Gateway: Sendable {
     package let spool: Spool
 
     /// `judge` comes from a `NotificationVerifier`, `purchaseJudge` from a `PurchaseVerifier`. `cache` and what `store` is
-    /// made of are services of the process, which others may share: start them before these.
+    /// made of are services of the process, which others may share, `apple` too: start them before these.
     package init(
         settings: GatewaySettings, broker: BrokerSettings, apps: [AppID], judge: @escaping IntakeJudge,
         purchaseJudge: @escaping PurchaseJudge, store: GatewayStore, cache: EntitlementCache,
-        clock: WallClock = .system, metrics: Metrics, log: Log
+        apple: AppleClients? = nil, clock: WallClock = .system, metrics: Metrics, log: Log
     ) throws(SystemError) {
         var broker = broker
         broker.confirmTimeout = settings.brokerLimit
@@ -60,10 +61,14 @@ package struct Gateway: Sendable {
                 intake: intake, reads: reads, explanations: explanations, purchases: purchases, lineages: lineages,
                 intakeBodyBytes: settings.intakeBodyBytes),
             metrics: metrics, log: log.part("http"))
+        var pages: [String: OperationsRoutes.Page] = [
+            "/refused": { [samples = intake.samples] in .json(samples.json) }
+        ]
+        if let apple { pages["/apple"] = { [health = apple.health] in .json(health.json) } }
         operations = HTTPServer(
             settings: settings.operations, loops: Array(loops.prefix(1)),
             handler: OperationsRoutes(
-                metrics: metrics, pages: ["/refused": { [samples = intake.samples] in .json(samples.json) }]
+                metrics: metrics, pages: pages
             ) {
                 let isBrokerHealthy = publisher.isHealthy
                 let hasSpoolRoom = spool.hasRoom

@@ -19,6 +19,7 @@ struct HoldfastSettings: Sendable {
     let apps: [AppSettings]
     let appStore: AppStoreSettings
     let appStoreAPI: ServerAPISettings
+    let appleHealth: AppleHealthSettings
     let broker: BrokerSettings
     let redis: RedisSettings
     let store: StoreSettings
@@ -32,6 +33,7 @@ struct HoldfastSettings: Sendable {
         apps = AppSettings.all(&reader)
         appStore = AppStoreSettings(&reader)
         appStoreAPI = ServerAPISettings(&reader)
+        appleHealth = AppleHealthSettings(&reader)
         gateway = GatewaySettings(&reader)
         let known = Set(apps.map(\.id))
         for key in gateway.keys {

@@ -24,19 +24,39 @@ struct LineProcess {
         let maps = ProductMaps(
             Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.map) }), settings: products,
             redis: try Self.redis(settings, "product-maps", metrics, log), metrics: metrics, log: log)
+        let (apple, asking) = try Self.apple(settings, metrics, log)
         services =
-            try [maps]
+            try [maps] + asking
             + roles.flatMap { role in
                 switch role {
-                case .gateway: try Self.gateway(settings, maps, verifier, metrics, log)
-                case .consumer: try Self.consumer(settings, maps, verifier, metrics, log)
+                case .gateway: try Self.gateway(settings, maps, verifier, apple, metrics, log)
+                case .consumer: try Self.consumer(settings, maps, verifier, apple, metrics, log)
                 }
             }
     }
 
+    /// The clients for Apple, and all that is to be started for them.
+    private static func apple(
+        _ settings: HoldfastSettings, _ metrics: Metrics, _ log: Log
+    ) throws -> (AppleClients, [any Service]) {
+        let apps = settings.apps.map { app in
+            AppleClients.App(id: app.id, bundleID: app.identity.bundleID, key: app.serverAPIKey)
+        }
+        let loop = try EventLoop(name: "app-store-api")
+        let redis = try redis(settings, "app-store-budget", metrics, log).link("app-store-budget")
+        let budget = settings.appStoreAPI.budget
+        let clients = AppleClients(
+            apps: apps, settings: settings.appStoreAPI, health: settings.appleHealth,
+            http: HTTPClient(settings: settings.appStoreAPI.http, loop: loop),
+            budget: CallQueue(
+                bucket: SharedCallBucket(redis: redis, settings: budget, metrics: metrics, log: log), settings: budget),
+            metrics: metrics, log: log)
+        return (clients, clients.stores.isEmpty ? [clients] : [redis, clients])
+    }
+
     private static func gateway(
-        _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ metrics: Metrics,
-        _ log: Log
+        _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ apple: AppleClients,
+        _ metrics: Metrics, _ log: Log
     ) throws -> [any Service] {
         let cache = EntitlementCache(
             settings: settings.cache, redis: try redis(settings, "cache", metrics, log), rules: settings.rules,
@@ -50,9 +70,13 @@ struct LineProcess {
             settings: settings.gateway, broker: settings.broker, apps: settings.apps.map(\.id), judge: verifier.judge,
             purchaseJudge: PurchaseVerifier(verifier.verifier).judge(
                 Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.identity) }), revocation: revocation),
-            store: GatewayStore(store, rules: rules) { redis.isConnected }, cache: cache, metrics: metrics, log: log)
+            store: GatewayStore(store, rules: rules) { redis.isConnected }, cache: cache, apple: apple,
+            metrics: metrics, log: log)
         let asking: [any Service] = revocation.map { [$0] } ?? []
-        return [cache, redis] + asking + gateway.services
+        let levels = AppleHealthFollower(name: "apple-levels", health: apple.health) { change in
+            cache.report(change.to, for: change.app, change.environment)
+        }
+        return [cache, redis, levels] + asking + gateway.services
     }
 
     /// Makes links to the store, on a loop of their own.
@@ -72,8 +96,8 @@ struct LineProcess {
     }
 
     private static func consumer(
-        _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ metrics: Metrics,
-        _ log: Log
+        _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ apple: AppleClients,
+        _ metrics: Metrics, _ log: Log
     ) throws -> [any Service] {
         let redis = try redis(settings, "store", metrics, log).link("store")
         let publisher = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
@@ -104,7 +128,9 @@ struct LineProcess {
         let consumer = ApplyConsumer(handler: handler, broker: settings.broker, redis: redis, metrics: metrics)
         let operations = HTTPServer(
             settings: settings.consumerOperations, loops: [try EventLoop(name: "operations")],
-            handler: OperationsRoutes(metrics: metrics) {
+            handler: OperationsRoutes(
+                metrics: metrics, pages: ["/apple": { [health = apple.health] in .json(health.json) }]
+            ) {
                 let isRedisConnected = redis.isConnected
                 let isBrokerConnected = publisher.isConnected
                 return Readiness(

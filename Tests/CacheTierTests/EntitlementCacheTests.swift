@@ -1,3 +1,4 @@
+import AppStore
 import CacheTier
 import Entitlements
 import JSON

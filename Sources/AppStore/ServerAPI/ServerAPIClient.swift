@@ -31,12 +31,15 @@ package final class ServerAPIClient: Sendable {
     private let tokens: ServerAPITokens
     private let clock: ServerClock
     private let metrics: ServerAPIMetrics
+    private let onOutcome: (@Sendable (ServerAPIOutcome) -> Void)?
 
+    /// `onOutcome` hears how each call ended, before its caller does; it must not wait for anything.
     package init(
         bundleID: String, environment: StoreEnvironment, key: ServerAPIKey, settings: ServerAPISettings,
         http: HTTPClient, budget: any CallBudget, metrics: Metrics = Metrics(), log: Log = .discarding,
-        clock: WallClock = .system
+        clock: WallClock = .system, onOutcome: (@Sendable (ServerAPIOutcome) -> Void)? = nil
     ) {
+        self.onOutcome = onOutcome
         self.bundleID = bundleID
         self.environment = environment
         self.settings = settings
@@ -72,29 +75,36 @@ package final class ServerAPIClient: Sendable {
     package func answer(
         to request: ServerAPIRequest, _ priority: CallPriority
     ) async throws(ServerAPIFailure) -> ServerAPIAnswer {
-        let group = request.endpoint.group
+        var sentAt: ContinuousClock.Instant?
         do throws(ServerAPIFailure) {
-            let answer = try await judged(request, priority)
-            metrics.count(group, nil)
+            let answer = try await judged(request, priority, &sentAt)
+            ended(request, nil, sentAt)
             return answer
         } catch {
-            metrics.count(group, error)
+            ended(request, error, sentAt)
             throw error
         }
+    }
+
+    private func ended(
+        _ request: ServerAPIRequest, _ failure: ServerAPIFailure?, _ sentAt: ContinuousClock.Instant?
+    ) {
+        metrics.count(request.endpoint.group, failure)
+        onOutcome?(ServerAPIOutcome(request.endpoint, failure: failure, sentAt: sentAt, endedAt: .now))
     }
 
     // MARK: One call
 
     private func judged(
-        _ request: ServerAPIRequest, _ priority: CallPriority
+        _ request: ServerAPIRequest, _ priority: CallPriority, _ sentAt: inout ContinuousClock.Instant?
     ) async throws(ServerAPIFailure) -> ServerAPIAnswer {
         let assumedSkew = clock.skew ?? .zero
-        var response = try await exchange(request, priority)
+        var response = try await exchange(request, priority, &sentAt)
         if response.status == 401, let skew = clock.skew {
             let change = skew - assumedSkew
             if change >= ServerClock.large || change <= .zero - ServerClock.large {
                 tokens.discard()
-                response = try await exchange(request, priority)
+                response = try await exchange(request, priority, &sentAt)
             }
         }
         let judge = ServerAPIJudge(
@@ -111,11 +121,13 @@ package final class ServerAPIClient: Sendable {
     }
 
     private func exchange(
-        _ request: ServerAPIRequest, _ priority: CallPriority
+        _ request: ServerAPIRequest, _ priority: CallPriority, _ sentAt: inout ContinuousClock.Instant?
     ) async throws(ServerAPIFailure) -> HTTPClientResponse {
+        sentAt = nil
         try await waitForTurn(request, priority)
         let message = try message(for: request)
         let began = ContinuousClock.now
+        sentAt = began
         let sent = clock.localNow
         do throws(HTTPClientError) {
             let response = try await http.send(message)
