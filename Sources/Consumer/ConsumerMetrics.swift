@@ -103,6 +103,15 @@ struct ConsumerMetrics: Sendable {
         ).increment()
     }
 
+    /// Apple was asked about a lineage, and the answer is applied.
+    func answered(_ purpose: StatusMessage.Purpose) {
+        metrics.counter(
+            "holdfast_consumer_answers_total",
+            "Answers of Apple's about lineages that were applied, by why it was asked.",
+            labels: ["purpose": purpose.rawValue]
+        ).increment()
+    }
+
     func undocumented() {
         metrics.counter(
             "holdfast_consumer_undocumented_total",

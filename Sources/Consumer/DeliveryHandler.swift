@@ -66,6 +66,7 @@ package struct DeliveryHandler: Sendable {
         switch delivery.message.headers[MessageHeader.kind] {
         case nil: await outcome(ofNotification: delivery.message, &warnings)
         case PurchaseMessage.kind: await outcome(ofPurchases: delivery)
+        case StatusMessage.kind: await outcome(ofStatuses: delivery)
         case let kind?:
             .quarantine(
                 QuarantineReason(code: "unknownKind", sentence: "This version knows no messages of the kind \(kind)."))
@@ -99,7 +100,7 @@ package struct DeliveryHandler: Sendable {
     }
 
     /// Best effort: the record has it, and is found when a map is published.
-    private func noteUnmapped(_ product: String, _ lineage: LineageID) async {
+    func noteUnmapped(_ product: String, _ lineage: LineageID) async {
         do throws(StoreError) {
             try await unmapped?.note(product, of: lineage.app, in: lineage.environment, at: clock.now())
         } catch {
@@ -145,6 +146,7 @@ package struct DeliveryHandler: Sendable {
             metrics.noted(type)
             event = itsEvent
         case .purchases(let applied): return await settle(applied, delivery, log)
+        case .statuses(let applied): return await settle(applied, delivery, log)
         case .retry(let cause, let detail): return await sendToRetry(message, cause, detail, log)
         case .quarantine(let reason): return await sendToQuarantine(message, reason, log)
         }

@@ -17,10 +17,13 @@ import Entitlements
 /// | apply | too many conflicts; a record that a newer version wrote | retry |
 /// | apply | a stored record that cannot be read | quarantine `unreadableRecord` |
 /// | apply | the record changed, or knew it already | applied, unchanged |
-/// | address | of a kind that this version does not know; purchases by another exchange than ours | quarantine `unknownKind`, `foreignClaim` |
+/// | address | of a kind that this version does not know; purchases, or Apple's answers, by another exchange than ours \
+///   | quarantine `unknownKind`, `foreignClaim`, `foreignAnswer` |
 /// | verify | purchases that a backend posted, one of them not to be used | as above, all of them |
 /// | apply | purchases that were decided: what Apple signed and the accepted claims are folded in | purchases |
 /// | apply | purchases that were not decided, because Redis was away then: decided as of their receipt | purchases |
+/// | verify | what Apple answered about a lineage, something in it not to be used | as above, all of it |
+/// | apply | what Apple answered about a lineage: every subscription in it is folded in | statuses |
 /// | tell | the broker does not take an event, or Redis does not say whether a request is a repeat | retry |
 ///
 /// | outcome | settlement |
@@ -29,6 +32,7 @@ import Entitlements
 ///   `entitlement.changed` too, when it changed something or somebody may have failed before telling it |
 /// | purchases, decided before | told: `entitlement.changed`, and `transfer.…` for both sides; then acknowledged |
 /// | purchases, decided here | what was decided is published to the intake and confirmed, then acknowledged |
+/// | statuses | told: `entitlement.changed` of each lineage that means something else now; then acknowledged |
 /// | retry | published to the next retry level and confirmed, then acknowledged; the last level repeats for ever |
 /// | quarantine | published to quarantine and confirmed, then acknowledged; when quarantine takes nothing, as retry |
 /// | any publish that fails | requeued, and intake rests for a while |
@@ -42,6 +46,8 @@ enum Outcome: Sendable {
     case noted(type: Raw<NotificationType>?, OutboundEvent?)
     /// Posted by a backend, whatever was decided about them.
     case purchases(AppliedPurchases)
+    /// Apple's answer about a lineage.
+    case statuses(AppliedStatuses)
     case retry(RetryCause, detail: String)
     case quarantine(QuarantineReason)
 
@@ -51,6 +57,7 @@ enum Outcome: Sendable {
         case .unchanged: "unchanged"
         case .noted: "noted"
         case .purchases: "purchases"
+        case .statuses: "statuses"
         case .retry: "retry"
         case .quarantine: "quarantined"
         }

@@ -214,7 +214,7 @@ extension TransactionFact {
     /// Whether somebody else in the family paid.
     var isShared: Bool { ownership == "FAMILY_SHARED" }
 
-    var kind: PurchaseKind { PurchaseKind(type: type, expires: expiresDate != nil) }
+    package var kind: PurchaseKind { PurchaseKind(type: type, expires: expiresDate != nil) }
 
     /// Apple's end; without one the duration that the map gives. A lifetime purchase has none whatever the map says.
     func end(by map: ProductMap) -> Timestamp? {

@@ -114,6 +114,14 @@ package struct Replayer: Sendable {
                 let asked = posted.observations.filter { scope.holds($0.lineage) }
                 return JudgedMessage(message, receivedAt, asked.isEmpty ? .leftOut : .news(asked, .answer))
             }
+            if message.message.headers[MessageHeader.kind] == StatusMessage.kind {
+                let statuses = try await decoder.decodeStatuses(message.message, now: receivedAt ?? now)
+                guard !statuses.observations.isEmpty else {
+                    return JudgedMessage(message, receivedAt, .noted("statuses"))
+                }
+                let asked = statuses.observations.filter { scope.holds($0.lineage) }
+                return JudgedMessage(message, receivedAt, asked.isEmpty ? .leftOut : .news(asked, .answer))
+            }
             let decoded = try await decoder.decode(message.message, now: receivedAt ?? now)
             guard let observation = decoded.observation else {
                 return JudgedMessage(

@@ -152,7 +152,8 @@ final class FoldingStore: ObservationStore {
             let changed = after.fold(observation)
             state.records[observation.lineage] = after
             return AppliedChange(
-                changed: changed, holders: Holder.all(of: after, under: .keep), before: before, after: after)
+                changed: changed, holders: Holder.all(of: after, under: .keep),
+                previousHolders: before.map { Holder.all(of: $0, under: .keep) } ?? [], before: before, after: after)
         }
     }
 }

@@ -1,3 +1,4 @@
+import AppStore
 import Broker
 import CacheTier
 import Consumer
@@ -113,6 +114,43 @@ import Time
         #expect(tally.refusedByReason == ["unknownApp": 1, "malformed": 1, "wrongApp": 1])
         #expect(tally.refused.map(\.refusal.code).sorted() == ["malformed", "unknownApp", "wrongApp"])
         #expect(tally.leftOut == 1)
+    }
+
+    @Test("Invariant 3: Apple's answers in the ledger are folded as the consumer applied them")
+    func applesAnswersAreFoldedAsTheConsumerAppliedThem() async throws {
+        let (first, later) = (Forge.now, Forge.now + .seconds(60))
+        func answered(_ status: Int, at instant: Timestamp) throws -> LedgerMessage {
+            let signed = try Forge.transaction(lineage: "1", signed: instant, purchased: Forge.now)
+            let answer =
+                "{\"data\":[{\"lastTransactions\":[{\"status\":\(status),\"signedTransactionInfo\":\"\(signed)\"}]}]}"
+            let question = StatusQuestion(lineage: Stage.lineage("1"), call: .statuses, transactionID: "1")
+            let message = StatusMessage(
+                question, for: .reconcile, askedAt: instant, took: .zero, answer: Array(answer.utf8))
+            return LedgerMessage(BrokerMessage(statuses: message, correlation: "c"), at: .offset(0))
+        }
+        var broken = try answered(1, at: first)
+        broken.message.body = Array("{}".utf8)
+        let messages = [
+            try answered(5, at: later), message(try Forge.notification(lineage: "1")), broken,
+            try answered(1, at: first),
+        ]
+        var (tally, fold) = (ReplayTally(), Fold())
+        var causes: Set<TransitionCause> = []
+        try await Replayer(decoder: try Stage.decoder(), now: Forge.now).run(
+            ListSource(messages), tally: &tally
+        ) { judged throws(ReplayError) in
+            for one in judged {
+                if case .news(_, let cause) = one.verdict { causes.insert(cause) }
+                for observation in one.observations { try fold.fold(observation) }
+            }
+        }
+        try fold.settle()
+        #expect(tally.news == 3)
+        #expect(tally.refusedByReason == ["malformed": 1])
+        #expect(causes == [.answer, .other])
+        let record = try #require(try fold.record(of: Stage.lineage("1")))
+        #expect(record.status == StatusFact(status: 5, signedDate: later))
+        #expect(record.evaluated(at: later, map: ProductMap()).state == .revoked)
     }
 
     @Test func anInterruptedReplayEndsBetweenTwoBatches() async throws {

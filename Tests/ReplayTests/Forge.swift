@@ -14,7 +14,17 @@ enum Forge {
         _ type: String = "SUBSCRIBED", lineage: String, signed: Timestamp = now, purchased: Timestamp = now,
         bundle: String = identity.bundleID, token: String? = nil, revoked: Timestamp? = nil
     ) throws -> [UInt8] {
-        let transaction = try sign {
+        let transaction = try transaction(
+            lineage: lineage, signed: signed, purchased: purchased, bundle: bundle, token: token, revoked: revoked)
+        return try envelope(type, signed: signed, bundle: bundle) { $0.member("signedTransactionInfo", transaction) }
+    }
+
+    /// One monthly period.
+    static func transaction(
+        lineage: String, signed: Timestamp = now, purchased: Timestamp = now, bundle: String = identity.bundleID,
+        token: String? = nil, revoked: Timestamp? = nil
+    ) throws -> String {
+        try sign {
             $0.member("transactionId", lineage)
             $0.member("originalTransactionId", lineage)
             $0.member("bundleId", bundle)
@@ -28,7 +38,6 @@ enum Forge {
             $0.member("signedDate", signed.milliseconds)
             $0.member("environment", "Production")
         }
-        return try envelope(type, signed: signed, bundle: bundle) { $0.member("signedTransactionInfo", transaction) }
     }
 
     /// The body of a TEST notification: no transaction in it.

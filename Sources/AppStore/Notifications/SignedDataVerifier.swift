@@ -46,9 +46,23 @@ package struct SignedDataVerifier: Sendable {
         transaction: ArraySlice<UInt8>, renewalInfo: ArraySlice<UInt8>? = nil, status: Int64? = nil, app: AppID,
         identity: AppIdentity, source: Observation.Source, answerFor bundleID: String? = nil, now: Timestamp
     ) throws(VerificationFailure) -> Observation {
+        try news(
+            transaction: transaction, renewalInfo: renewalInfo, status: status, app: app, identity: identity,
+            source: source, answerFor: bundleID, now: now
+        ).observation
+    }
+
+    /// The same with who signed each part, from one of `environments`.
+    func news(
+        transaction: ArraySlice<UInt8>, renewalInfo: ArraySlice<UInt8>?, status: Int64?, app: AppID,
+        identity: AppIdentity, source: Observation.Source, answerFor bundleID: String?, now: Timestamp,
+        environments: Set<StoreEnvironment> = Set(StoreEnvironment.allCases)
+    ) throws(VerificationFailure) -> SignedNews {
         let accepted = try verify(
-            transaction, as: TransactionPayload.self, for: identity, answerFor: bundleID, now: now)
+            transaction, as: TransactionPayload.self, for: identity, answerFor: bundleID, now: now,
+            environments: environments)
         let fact = try accepted.verified.fact()
+        var parts = [SignedPart(chain: accepted.verified.chain, signedAt: fact.signedDate, part: .transaction)]
         var signedDate = fact.signedDate
         var renewal: RenewalFact?
         if let renewalInfo {
@@ -65,13 +79,27 @@ package struct SignedDataVerifier: Sendable {
                     "its environment is \(beside.environment.appleName), the transaction's beside it "
                         + accepted.environment.appleName)
             }
+            parts.append(SignedPart(chain: beside.verified.chain, signedAt: other.signedDate, part: .renewalInfo))
             signedDate = max(signedDate, other.signedDate)
             renewal = other
         }
-        return Observation(
+        let observation = Observation(
             lineage: LineageID(
                 app: app, environment: accepted.environment, originalTransactionID: fact.originalTransactionID),
             source: source, signedDate: signedDate, transaction: fact, renewal: renewal,
             status: status.map { StatusFact(status: $0, signedDate: signedDate) })
+        return SignedNews(observation: observation, parts: parts)
     }
+}
+
+/// News about a lineage, and by whose certificates its parts were signed.
+struct SignedNews: Sendable {
+    let observation: Observation
+    let parts: [SignedPart]
+}
+
+struct SignedPart: Sendable {
+    let chain: VerifiedChain
+    let signedAt: Timestamp
+    let part: VerificationFailure.Part
 }
