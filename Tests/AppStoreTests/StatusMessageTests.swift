@@ -111,7 +111,7 @@ import Time
         #expect(statuses.observations.map(\.source) == [.status, .status])
         #expect(statuses.observations.map(\.status?.status) == [1, 2])
         #expect(statuses.observations[1].status?.signedDate == Forge.now + .seconds(2))
-        #expect(statuses.observations.allSatisfy { $0.transaction != nil && $0.renewal != nil })
+        #expect(statuses.observations.map(\.renewal?.originalTransactionID) == ["12345", "777"])
         #expect(statuses.tells(of: lineage))
     }
 
