@@ -143,6 +143,10 @@ if Context.environment["HOLDFAST_BENCHMARKS"] != nil {
         .executableTarget(
             name: "AppStoreBenchmark", dependencies: ["CLibraries", "AppStore", "Entitlements", "Time"],
             path: "Benchmarks/AppStore", exclude: ["apple.py"], swiftSettings: strict))
+    package.targets.append(
+        .executableTarget(
+            name: "SnapshotBenchmark", dependencies: ["CacheTier", "Redis", "Entitlements", "Runtime", "Time"],
+            path: "Benchmarks/Snapshot", swiftSettings: strict))
 }
 
 // Only the targets named here, with what they need: a few of them are built in a fraction of the time (`ops/lives`,

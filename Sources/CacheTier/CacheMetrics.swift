@@ -8,6 +8,7 @@ struct CacheMetrics: Sendable {
     let hits: Counter
     let misses: Counter
     let fallbacks: Counter
+    let snapshots: Counter
     let loads: Counter
     let failedLoads: Counter
     let repeatedLoads: Counter
@@ -26,6 +27,7 @@ struct CacheMetrics: Sendable {
         hits = reads("memory")
         misses = reads("store")
         fallbacks = reads("outdated_memory")
+        snapshots = reads("snapshot")
         func loads(_ result: String) -> Counter {
             metrics.counter("holdfast_cache_loads_total", "Reads from the store.", labels: ["result": result])
         }

@@ -42,6 +42,9 @@ final class CachedCustomer: Sendable {
         cost = 512 + 2 * key.path.utf8.count + 2 * storedBytes + 2048 * records.count
     }
 
+    /// Whether the store has never heard of it.
+    var isUnknown: Bool { revision == 0 && records.isEmpty }
+
     /// The same with what `former` knows besides; nil when that is nothing.
     func joined(with former: CachedCustomer) -> CachedCustomer? {
         var lineages: [String: LineageRecord] = [:]

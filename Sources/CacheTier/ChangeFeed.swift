@@ -12,19 +12,21 @@ final class ChangeFeed: Sendable {
     private let settings: CacheSettings
     private let memory: MemoryTier
     private let status: FeedStatus
+    private let snapshot: Snapshot?
     private let metrics: CacheMetrics
     private let log: Log
     /// Reads changed customers again; returns those that could not be read.
     private let refresh: @Sendable (Set<CustomerKey>) async -> Set<CustomerKey>
 
     init(
-        redis: any RedisLink, settings: CacheSettings, memory: MemoryTier, status: FeedStatus,
+        redis: any RedisLink, settings: CacheSettings, memory: MemoryTier, status: FeedStatus, snapshot: Snapshot?,
         metrics: CacheMetrics, log: Log, refresh: @escaping @Sendable (Set<CustomerKey>) async -> Set<CustomerKey>
     ) {
         self.redis = redis
         self.settings = settings
         self.memory = memory
         self.status = status
+        self.snapshot = snapshot
         self.metrics = metrics
         self.log = log.part("feed")
         self.refresh = refresh
@@ -55,6 +57,8 @@ final class ChangeFeed: Sendable {
     /// Follows until the task is cancelled or the client is closed.
     func follow() async {
         var place = Place()
+        // Where the snapshot was left, so that it need not be filled anew.
+        if let known = snapshot?.place { (place.store, place.positions) = (known.store, known.positions) }
         while !Task.isCancelled {
             guard await redis.waitUntilConnected(within: .seconds(1)) else { continue }
             do throws(StoreError) {
@@ -95,10 +99,13 @@ final class ChangeFeed: Sendable {
         place.isDoubtful = batch.isPartial
         place.connection = connection
         metrics.changes.increment(by: UInt64(batch.changes.count))
+        let heard: ContinuousClock.Instant? = batch.isPartial ? nil : .now
+        snapshot?.take(batch.changes.map(\.path), batch.positions, heard: heard)
         for change in batch.changes {
             if let key = memory.notice(change.path, revision: change.revision) { place.outdated.insert(key) }
         }
         if !batch.isPartial {
+            status.placed()
             status.heard()
             metrics.feedIsLive.set(1)
         }
@@ -123,6 +130,7 @@ final class ChangeFeed: Sendable {
         memory.beginEpoch(lastHeard: status.now.lastHeard ?? .now, storeWasReplaced: wasReplaced)
         let identity = store.isEmpty ? try await LayoutGuard(redis: redis).identity() : store
         place = Place(positions: positions, store: identity, isDoubtful: true)
+        snapshot?.begin(identity, positions, wasReplaced: wasReplaced)
     }
 
     // MARK: Commands

@@ -5,8 +5,8 @@ package import Runtime
 internal import Synchronization
 package import Time
 
-/// Answers what a customer has: from memory while that is known to be what Redis has, else from Redis, and from memory
-/// all the same when Redis cannot be reached. Every answer is evaluated at the instant asked for (invariant 9).
+/// Answers what a customer has: from memory while that is known to be what Redis has, else from Redis; and when Redis
+/// cannot be reached, from memory all the same, or from the snapshot on the disk. Every answer is evaluated at the instant asked for (invariant 9).
 package final class EntitlementCache: Service {
     package let name = "entitlement-cache"
     private let settings: CacheSettings
@@ -18,6 +18,7 @@ package final class EntitlementCache: Service {
     private let layout: LayoutGuard
     private let reader: CustomerReader
     private let memory: MemoryTier
+    private let snapshot: Snapshot?
     private let status = FeedStatus()
     private let metrics: CacheMetrics
     private let log: Log
@@ -30,14 +31,16 @@ package final class EntitlementCache: Service {
     }
 
     /// Makes its own two connections to Redis: one to read customers, and one on which the feed waits for changes.
-    /// Where `maps` knows an app, its map counts and not that of the rules.
+    /// Where `maps` knows an app, its map counts and not that of the rules. The snapshot is started and drained here.
     package init(
         settings: CacheSettings, redis: RedisConnector, rules: [AppID: AppRules],
-        maps: (any ProductMapSource)? = nil, metrics: Metrics, log: Log, clock: WallClock = .system
+        maps: (any ProductMapSource)? = nil, snapshot: Snapshot? = nil, metrics: Metrics, log: Log,
+        clock: WallClock = .system
     ) {
         self.settings = settings
         self.rules = rules
         self.maps = maps
+        self.snapshot = snapshot
         self.clock = clock
         self.log = log.part("cache")
         self.metrics = CacheMetrics(metrics)
@@ -99,17 +102,74 @@ package final class EntitlementCache: Service {
         return (explanation, answer(entry, from: source, at: instant))
     }
 
-    /// From Redis, or what memory still has when that fails.
+    /// From Redis; when that fails or takes long, what memory still has, or what the snapshot has.
     private func entry(for key: CustomerKey) async throws(ReadFailure) -> (MemoryTier.Entry, Answer.Source) {
-        switch await read(key).value {
-        case .success(let entry):
+        let load = read(key)
+        let isHasty = snapshot != nil && redis.isConnected
+        let result = isHasty ? await Self.value(of: load, within: snapshot?.settings.patience) : await load.value
+        switch result {
+        case .success(let entry)?:
             metrics.misses.increment()
             return (entry, .redis)
-        case .failure(let failure):
-            guard let entry = memory.find(key) else { throw failure }
+        case .failure(let failure)?:
+            guard let found = await fallback(key) else { throw failure }
+            return found
+        case nil:
+            if let found = await fallback(key) { return found }
+            // Nobody else knows the customer, so Redis is waited for after all.
+            return (try await load.value.get(), .redis)
+        }
+    }
+
+    private func fallback(_ key: CustomerKey) async -> (MemoryTier.Entry, Answer.Source)? {
+        if let entry = memory.find(key) {
             metrics.fallbacks.increment()
             return (entry, .memory)
         }
+        guard let entry = await kept(key) else { return nil }
+        metrics.snapshots.increment()
+        // For whoever asks next; should a read have come back meanwhile, that is better.
+        let standing = memory.standBy(entry)
+        return (standing, standing.customer === entry.customer ? .snapshot : .memory)
+    }
+
+    /// The customer as the snapshot has it, with its doubt.
+    private func kept(_ key: CustomerKey) async -> MemoryTier.Entry? {
+        guard let snapshot, let found = await snapshot.find(key) else { return nil }
+        let doubt: MemoryTier.Doubt
+        switch found.age {
+        case .since(let instant):
+            let cause: MemoryTier.Doubt.Cause =
+                found.isOrphaned || status.now.storeReplaced != nil ? .orphaned : found.isOutdated ? .changed : .aged
+            doubt = MemoryTier.Doubt(cause: cause, since: instant)
+        case .unmeasured(let heard): doubt = MemoryTier.Doubt(cause: .unmeasured(heard), since: .now)
+        }
+        let customer = CachedCustomer(
+            key: key, revision: found.revision, records: found.records, readAt: doubt.since,
+            epoch: memory.epoch(of: key), storedBytes: found.storedBytes)
+        return MemoryTier.Entry(customer: customer, doubt: doubt)
+    }
+
+    /// What a read gives, or nil when it takes longer; it goes on all the same.
+    private static func value(
+        of load: MemoryTier.Load, within limit: Duration?
+    ) async -> Result<MemoryTier.Entry, ReadFailure>? {
+        guard let limit else { return await load.value }
+        let (results, result) = AsyncStream<Result<MemoryTier.Entry, ReadFailure>?>.makeStream(
+            bufferingPolicy: .bufferingOldest(1))
+        Task {
+            result.yield(await load.value)
+            result.finish()
+        }
+        let timer = Task {
+            // Cancelled: the read was back in time.
+            do { try await Task.sleep(for: limit) } catch { return }
+            result.yield(nil)
+            result.finish()
+        }
+        defer { timer.cancel() }
+        for await first in results { return first }
+        return nil
     }
 
     /// By which map and policy an app's answers are made at this moment.
@@ -128,6 +188,12 @@ package final class EntitlementCache: Service {
         status.now.lastHeard.map { .now - $0 <= settings.liveFor } ?? false
     }
 
+    /// The store has got back what it had lost: answers are without that reserve, and everything is read again.
+    func storeWasRestored() {
+        status.storeWasRestored()
+        memory.endReplacement()
+    }
+
     private func isLive(_ customer: CachedCustomer) -> Bool {
         .now - max(customer.readAt, status.now.lastHeard ?? customer.readAt) <= settings.liveFor
     }
@@ -144,13 +210,19 @@ package final class EntitlementCache: Service {
             case .changed: .changePending
             case .unknown: .storeSilent
             case .orphaned: .storeReplaced
-            case nil: nil
+            case .aged, .unmeasured, nil: nil
             }
         if cause == nil, let replaced = feed.storeReplaced, now - replaced < settings.staleBound {
             cause = .storeReplaced
         }
-        let store = ServiceGrade.store(
+        var asOf = wallNow - (now - knownAt)
+        var store = ServiceGrade.store(
             age: now - knownAt, cause: cause, liveFor: settings.liveFor, staleBound: settings.staleBound)
+        if case .unmeasured(let heard) = entry.doubt?.cause {
+            // By a clock that may have been set since: good enough to be shown, and not to be trusted.
+            asOf = heard ?? Timestamp(milliseconds: 0)
+            store = ServiceGrade(.b, cause ?? .storeSilentTooLong)
+        }
         let apple = health.withLock { health in
             health.isEmpty
                 ? .fine : health[Store(app: customer.key.app, environment: customer.key.environment)] ?? .fine
@@ -162,7 +234,7 @@ package final class EntitlementCache: Service {
             isAboutNow: abs(instant.milliseconds &- wallNow.milliseconds) < 2000)
         return Answer(
             key: customer.key, revision: customer.revision, level: grade.level, reason: grade.reason, source: source,
-            asOf: wallNow - (now - knownAt), evaluation: view.evaluation, fragment: view.fragment)
+            asOf: asOf, evaluation: view.evaluation, fragment: view.fragment)
     }
 
     // MARK: Redis
@@ -180,7 +252,12 @@ package final class EntitlementCache: Service {
                 let customer = try await readOnce(key, epoch: epoch)
                 metrics.loads.increment()
                 triesLeft -= 1
-                if let entry = memory.finishLoad(customer, isLastTry: triesLeft == 0) { return .success(entry) }
+                // Until a store that lost data has got it back, what the snapshot has of it is the customer's, too.
+                let isOwed = snapshot?.owesStore == true || status.now.storeReplaced != nil
+                let former = isOwed ? await kept(key) : nil
+                if let entry = memory.finishLoad(customer, isLastTry: triesLeft == 0, former: former) {
+                    return .success(entry)
+                }
                 metrics.repeatedLoads.increment()
             } catch {
                 memory.failLoad(key)
@@ -200,8 +277,9 @@ package final class EntitlementCache: Service {
         try await layout.verify()
         let sent = ContinuousClock.now
         let stored = try await reader.read(key)
-        // Nothing may mean that nothing was bought, or that the store was emptied a moment ago.
-        if stored.isEmpty, try await !layout.isSameStore() {
+        // Nothing may mean that nothing was bought, or that the store was emptied a moment ago. Before the feed has its
+        // place, it may have been emptied while this process was not there.
+        if stored.isEmpty || !status.now.isPlaced, try await !layout.isSameStore() {
             status.storeWasReplaced()
             // At once, and not when the feed notices: until then an empty read would take the place of what memory has.
             memory.beginEpoch(lastHeard: status.now.lastHeard ?? sent, storeWasReplaced: true)
@@ -234,10 +312,15 @@ package final class EntitlementCache: Service {
     // MARK: Service
 
     package func start() async {
+        if let snapshot {
+            await snapshot.start()
+            if let place = snapshot.place { layout.expect(place.store) }
+            if snapshot.owesStore { status.storeWasReplaced() }
+        }
         await redis.start()
         await feedConnection.start()
         let feed = ChangeFeed(
-            redis: feedConnection, settings: settings, memory: memory, status: status,
+            redis: feedConnection, settings: settings, memory: memory, status: status, snapshot: snapshot,
             metrics: metrics, log: log, refresh: { [weak self] keys in await self?.refresh(keys) ?? [] })
         feedTask.withLock { $0 = Task(name: "change-feed") { await feed.follow() } }
     }
@@ -248,5 +331,6 @@ package final class EntitlementCache: Service {
         await feedConnection.close()
         await task?.value
         await redis.drain()
+        await snapshot?.drain()
     }
 }

@@ -8,22 +8,37 @@ internal import Synchronization
 /// comes back with another identity.
 final class LayoutGuard: Sendable {
     private let redis: any RedisCommands
-    private let known = Mutex<String?>(nil)
+    private struct Known {
+        var identity: String?
+        /// Whether Redis was asked.
+        var isVerified = false
+    }
+
+    private let known = Mutex(Known())
 
     init(redis: any RedisCommands) { self.redis = redis }
 
-    /// Asks Redis the first time only.
+    /// The store that was there before this process asked for the first time.
+    func expect(_ identity: String) {
+        known.withLock { if $0.identity == nil { $0.identity = identity } }
+    }
+
+    /// Asks Redis the first time only; of another store than expected, `isSameStore` tells.
     func verify() async throws(StoreError) {
-        guard known.withLock({ $0 }) == nil else { return }
-        _ = try await isSameStore()
+        guard !known.withLock({ $0.isVerified }) else { return }
+        let found = try await identity()
+        known.withLock { known in
+            known.isVerified = true
+            if known.identity == nil { known.identity = found }
+        }
     }
 
     /// Asks Redis whether this is the store that was there when it was asked last; the first time it is.
     func isSameStore() async throws(StoreError) -> Bool {
         let found = try await identity()
         return known.withLock { known in
-            let before = known
-            known = found
+            let before = known.identity
+            known = Known(identity: found, isVerified: true)
             return before == nil || before == found
         }
     }

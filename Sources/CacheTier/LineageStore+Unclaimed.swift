@@ -174,7 +174,8 @@ struct UnclaimedPlace: Comparable, Sendable, CustomStringConvertible {
 }
 
 extension LineageRecord {
-    fileprivate var earliestDate: Timestamp? {
+    /// The earliest that Apple signed of it.
+    var earliestDate: Timestamp? {
         (transactions.map(\.signedDate) + [renewal?.signedDate, status?.signedDate].compactMap(\.self)).min()
     }
 }

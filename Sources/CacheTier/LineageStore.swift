@@ -61,6 +61,22 @@ package struct LineageStore: Sendable {
         return change
     }
 
+    /// Gives back what was known of a lineage before the store lost it. It is merged: what the store knows besides, or
+    /// newer, stays, and who has the lineage follows from both.
+    package func merge(_ record: LineageRecord, at now: Timestamp) async throws(StoreError) -> AppliedChange {
+        try await layout.verify()
+        var visit = visit(record.lineage, .other, at: now)
+        // Not now: the list of unclaimed purchases is in the order in which they were seen.
+        visit.firstSeen = record.earliestDate
+        let change = try await untilUncontended { () async throws(StoreError) -> AppliedChange? in
+            var view = try await visit.reader.view()
+            view.record.merge(record)
+            return try await visit.settle(&view, news: nil)
+        }
+        (change.changed ? metrics.changed : metrics.unchanged).increment()
+        return change
+    }
+
     /// Decides whether a customer gets a lineage of which the customer's backend posted a transaction, and gives it.
     ///
     /// However many claim it at once, each is decided on what the one before left: under `keep` one gets it.

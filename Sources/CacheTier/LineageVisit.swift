@@ -22,6 +22,8 @@ struct LineageVisit: Sendable {
     let rules: StoreRules
     let cause: TransitionCause
     let now: Timestamp
+    /// When an unclaimed lineage was seen first; `now` if that is not known.
+    var firstSeen: Timestamp?
     /// Whether an operator insisted on the claim that is the news.
     var isForced = false
 
@@ -175,7 +177,8 @@ struct LineageVisit: Sendable {
         let arguments: [RedisArgument] = [
             .text(keys.field), .text(copy.seen), .bytes(record?.encoded() ?? []), .text(path),
             RedisArgument(settings.changesKept), addition.whole == nil ? "append" : "replace",
-            RedisArgument(settings.historyKept), .text(member), RedisArgument(now.milliseconds),
+            RedisArgument(settings.historyKept), .text(member),
+            RedisArgument((firstSeen ?? now).milliseconds),
         ]
         return try await link.evaluate(StoreScripts.write, keys: names, arguments: arguments + addition.arguments)
     }

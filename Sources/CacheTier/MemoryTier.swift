@@ -1,5 +1,6 @@
 internal import Runtime
 internal import Synchronization
+internal import Time
 
 /// Customers in memory, and the reads that are under way. One shard a partition, each behind a lock of its own.
 ///
@@ -13,13 +14,17 @@ final class MemoryTier: Sendable {
 
     /// Why an entry may not be what the store has, and since when.
     struct Doubt: Sendable, Hashable {
-        enum Cause: Sendable {
+        enum Cause: Sendable, Hashable {
             /// The store has something newer.
             case changed
             /// The feed lost its place: there may be something newer.
             case unknown
             /// The store lost data: the entry may be more than the store has.
             case orphaned
+            /// Nothing is known to be wrong with it, but its age.
+            case aged
+            /// Nobody knows for how long the feed has not been heard: it was another process that heard it, at this time.
+            case unmeasured(Timestamp?)
         }
 
         let cause: Cause
@@ -40,14 +45,45 @@ final class MemoryTier: Sendable {
 
     private struct Shard {
         var entries: SieveCache<String, Entry>
+        /// Those of whom the store has never heard, bounded by themselves: whoever asks for ids that nobody has, however
+        /// often, drives out no customer.
+        var unknown: SieveCache<String, Entry>
         var loads: [String: PendingLoad] = [:]
         var epoch = 0
+
+        var size: (cost: Int, count: Int, evictions: Int) {
+            (
+                entries.cost + unknown.cost, entries.count + unknown.count,
+                entries.evictions + unknown.evictions
+            )
+        }
+
+        func peek(_ path: String) -> Entry? { entries.peek(path) ?? unknown.peek(path) }
+
+        mutating func update(_ entry: Entry, for path: String) {
+            entries.update(entry, for: path)
+            unknown.update(entry, for: path)
+        }
+
+        mutating func updateAll(_ body: (inout Entry) -> Void) {
+            entries.updateAll(body)
+            unknown.updateAll(body)
+        }
     }
 
     private final class LockedShard: Sendable {
         let state: Mutex<Shard>
-        init(capacity: Int) { state = Mutex(Shard(entries: SieveCache(capacity: capacity))) }
+        init(capacity: Int) {
+            let forUnknown = capacity / MemoryTier.partOfUnknown
+            state = Mutex(
+                Shard(
+                    entries: SieveCache(capacity: capacity - forUnknown),
+                    unknown: SieveCache(capacity: forUnknown)))
+        }
     }
+
+    /// One part in so many is for customers nobody knows.
+    static let partOfUnknown = 16
 
     private let shards: [LockedShard]
     private let metrics: CacheMetrics
@@ -62,7 +98,9 @@ final class MemoryTier: Sendable {
     // MARK: Reading
 
     func find(_ key: CustomerKey) -> Entry? {
-        shard(key).state.withLock { $0.entries.value(for: key.path) }
+        shard(key).state.withLock { shard in
+            shard.entries.value(for: key.path) ?? shard.unknown.value(for: key.path)
+        }
     }
 
     // MARK: Loading
@@ -80,25 +118,52 @@ final class MemoryTier: Sendable {
     func epoch(of key: CustomerKey) -> Int { shard(key).state.withLock { $0.epoch } }
 
     /// Ends a read with its result. Nil means that the result may be outdated already: it has to be read again.
-    func finishLoad(_ read: CachedCustomer, isLastTry: Bool) -> Entry? {
+    ///
+    /// `former` is what the snapshot has of a customer whose store lost data.
+    func finishLoad(_ read: CachedCustomer, isLastTry: Bool, former: Entry? = nil) -> Entry? {
         let key = read.key
         return shard(key).state.withLock { shard in
             let isOutdated = read.epoch != shard.epoch || read.revision < shard.loads[key.path]?.revision ?? 0
             guard !isOutdated || isLastTry else { return nil }
             shard.loads[key.path] = nil
             var entry = Entry(customer: read)
+            if let former, let joined = read.joined(with: former.customer) {
+                entry = Entry(customer: joined, doubt: former.doubt)
+            }
             // After several tries it is not kept, but it is still the best there is.
             guard !isOutdated else { return entry }
-            if let old = shard.entries.peek(key.path), let doubt = old.doubt, doubt.cause == .orphaned,
-                let joined = read.joined(with: old.customer)
+            if let old = shard.peek(key.path), let doubt = old.doubt, doubt.cause == .orphaned,
+                let joined = entry.customer.joined(with: old.customer)
             {
                 entry = Entry(customer: joined, doubt: doubt)
             }
-            let before = (shard.entries.cost, shard.entries.count, shard.entries.evictions)
-            shard.entries.insert(entry, for: key.path, cost: entry.customer.cost)
-            metrics.bytes.add(Double(shard.entries.cost - before.0))
-            metrics.customers.add(Double(shard.entries.count - before.1))
-            metrics.evictions.increment(by: UInt64(clamping: shard.entries.evictions - before.2))
+            insert(entry, into: &shard)
+            return entry
+        }
+    }
+
+    private func insert(_ entry: Entry, into shard: inout Shard) {
+        let (path, cost, before) = (entry.customer.key.path, entry.customer.cost, shard.size)
+        if entry.customer.isUnknown {
+            shard.entries.remove(path)
+            shard.unknown.insert(entry, for: path, cost: cost)
+        } else {
+            shard.unknown.remove(path)
+            shard.entries.insert(entry, for: path, cost: cost)
+        }
+        let now = shard.size
+        metrics.bytes.add(Double(now.cost - before.cost))
+        metrics.customers.add(Double(now.count - before.count))
+        metrics.evictions.increment(by: UInt64(clamping: now.evictions - before.evictions))
+    }
+
+    /// Takes in what the snapshot has, unless there is an entry already; returns what is there then. It must be in doubt,
+    /// so that it gives way to what the store says.
+    func standBy(_ entry: Entry) -> Entry {
+        shard(entry.customer.key).state.withLock { shard in
+            let path = entry.customer.key.path
+            if let present = shard.entries.value(for: path) ?? shard.unknown.value(for: path) { return present }
+            insert(entry, into: &shard)
             return entry
         }
     }
@@ -111,16 +176,28 @@ final class MemoryTier: Sendable {
     func notice(_ path: String, revision: UInt64) -> CustomerKey? {
         shards[StorageLayout.partition(of: path)].state.withLock { shard in
             if let pending = shard.loads[path], pending.revision < revision { shard.loads[path]?.revision = revision }
-            guard var entry = shard.entries.peek(path) else { return nil }
+            guard var entry = shard.peek(path) else { return nil }
             // Revisions of a store that is gone say nothing about those of its successor.
             if entry.doubt?.cause != .orphaned {
                 guard entry.customer.revision < revision else { return nil }
                 if entry.doubt == nil {
                     entry.doubt = Doubt(cause: .changed, since: .now)
-                    shard.entries.update(entry, for: path)
+                    shard.update(entry, for: path)
                 }
             }
             return entry.customer.key
+        }
+    }
+
+    /// The store has got back what it had lost: everything is to be read again, and nothing of before counts then.
+    func endReplacement() {
+        for shard in shards {
+            shard.state.withLock { shard in
+                shard.epoch += 1
+                shard.updateAll { entry in
+                    entry.doubt = Doubt(cause: .unknown, since: entry.doubt?.since ?? entry.customer.readAt)
+                }
+            }
         }
     }
 
@@ -130,7 +207,7 @@ final class MemoryTier: Sendable {
         for shard in shards {
             shard.state.withLock { shard in
                 shard.epoch += 1
-                shard.entries.updateAll { entry in
+                shard.updateAll { entry in
                     if entry.doubt == nil {
                         entry.doubt = doubt
                     } else if let old = entry.doubt, doubt.cause == .orphaned, old.cause != .orphaned {

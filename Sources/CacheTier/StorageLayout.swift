@@ -6,6 +6,8 @@ internal import Entitlements
 /// |---|---|---|
 /// | `hf:{p00}:probe` | string | written to see whether Redis takes writes |
 /// | `hf:{p00}:layout` | string | version, partition count and identity of this store (`LayoutGuard`) |
+/// | `hf:{p00}:seeds` | hash | how far the data of stores before this one was given back from snapshots (`SnapshotSeeder`) |
+/// | `hf:{p00}:seeds:lease` | string | who gives it back now |
 /// | `hf:{p00}:indexed` | string | that lineages stored before there was an index of the unclaimed are in it |
 /// | `hf:{pNN}:<app>:<p or s>:holder:<holder>` | hash | `rev`, and `l:<otid>` for each lineage: `<revision>:<record>` |
 /// | `hf:{pNN}:<app>:<p or s>:history:<holder>:<otid>` | list | the lineage's history, in the partition of its holder |
@@ -56,6 +58,19 @@ enum StorageLayout {
         }
         return nil
     }
+
+    /// Matches the keys of all holders of all apps, and some that are none.
+    static let anyHolderPattern = "hf:{p??}:*:?:holder:*"
+
+    /// The path of the holder whose key this is; nil for another key.
+    static func holderPath(ofKey key: String) -> String? {
+        guard case .holder = StoredKey(key) else { return nil }
+        return key.firstIndex(of: "}").map { String(key[$0...].dropFirst(2)) }
+    }
+
+    /// Which former stores' data was given back to this one, and how far (`SnapshotSeeder`); with its lease beside it.
+    static let seedsKey = "hf:\(tag(0)):seeds"
+    static let seedsLease = "hf:\(tag(0)):seeds:lease"
 
     static func refundRequest(_ transactionID: String, _ app: AppID, _ environment: StoreEnvironment) -> String {
         key("\(scope(app, environment)):refund-request:\(escaped(transactionID))")

@@ -27,6 +27,8 @@ struct Command: Sendable {
             name: "unclaimed", summary: UnclaimedCommand.summary, help: UnclaimedCommand.help,
             run: UnclaimedCommand.run),
         Command(name: "claim", summary: ClaimCommand.summary, help: ClaimCommand.help, run: ClaimCommand.run),
+        Command(
+            name: "snapshot", summary: SnapshotCommand.summary, help: SnapshotCommand.help, run: SnapshotCommand.run),
         Command(name: "api", summary: APICommand.summary, help: APICommand.help, run: APICommand.run),
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,

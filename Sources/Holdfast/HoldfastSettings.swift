@@ -24,6 +24,7 @@ struct HoldfastSettings: Sendable {
     let redis: RedisSettings
     let store: StoreSettings
     let cache: CacheSettings
+    let snapshot: SnapshotSettings
     let products: ProductMapSettings
     var gateway: GatewaySettings
     let consumer: ConsumerSettings
@@ -48,6 +49,7 @@ struct HoldfastSettings: Sendable {
         redis = RedisSettings(&reader)
         store = StoreSettings(&reader)
         cache = CacheSettings(&reader)
+        snapshot = SnapshotSettings(&reader, besides: gateway.spool.folder)
         products = ProductMapSettings(&reader, besides: gateway.spool.folder)
         drainDeadline = reader.duration(
             "process.drainDeadline", default: .seconds(25), in: .seconds(1) ... .seconds(600),

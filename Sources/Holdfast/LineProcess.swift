@@ -58,10 +58,15 @@ struct LineProcess {
         _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ apple: AppleClients,
         _ metrics: Metrics, _ log: Log
     ) throws -> [any Service] {
+        let snapshot =
+            settings.snapshot.isEnabled
+            ? try Snapshot(
+                settings: settings.snapshot, redis: try redis(settings, "snapshot", metrics, log), metrics: metrics,
+                log: log)
+            : nil
         let cache = EntitlementCache(
             settings: settings.cache, redis: try redis(settings, "cache", metrics, log), rules: settings.rules,
-            maps: maps,
-            metrics: metrics, log: log)
+            maps: maps, snapshot: snapshot, metrics: metrics, log: log)
         let redis = try redis(settings, "purchases", metrics, log).link("purchases")
         let rules = settings.storeRules(maps)
         let store = LineageStore(redis: redis, settings: settings.store, rules: rules, metrics: metrics)
@@ -76,7 +81,13 @@ struct LineProcess {
         let levels = AppleHealthFollower(name: "apple-levels", health: apple.health) { change in
             cache.report(change.to, for: change.app, change.environment)
         }
-        return [cache, redis, levels] + asking + gateway.services
+        let seeding = snapshot.map { snapshot in
+            SnapshotSeeding(
+                snapshot: snapshot, cache: cache, store: store, apps: Set(settings.apps.map(\.id)),
+                maps: { maps.published() }, patience: settings.cache.staleBound, log: log)
+        }
+        let giving: [any Service] = seeding.map { [$0] } ?? []
+        return [cache, redis, levels] + giving + asking + gateway.services
     }
 
     /// Makes links to the store, on a loop of their own.

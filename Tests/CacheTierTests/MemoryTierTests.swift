@@ -87,6 +87,42 @@ enum StorageLayoutForTests {
         #expect(again?.customer.records == [both])
         #expect(again?.doubt == nil)
     }
+
+    @Test("Invariant 10: ids that nobody has, asked for again and again, drive out no customer")
+    func whoIsUnknownDrivesOutNobody() {
+        let app = TestApp()
+        let memory = MemoryTier(capacity: 4 << 20, metrics: CacheMetrics(Metrics()))
+        func read(_ name: String, _ revision: UInt64) {
+            let read = CachedCustomer(
+                key: app.key(name), revision: revision, records: [], readAt: .now, epoch: 0, storedBytes: 100)
+            _ = memory.finishLoad(read, isLastTry: true)
+        }
+        let customers = (0..<200).map { "customer-\($0)" }
+        for customer in customers { read(customer, 1) }
+        for number in 0..<20_000 {
+            read("nobody-\(number)", 0)
+            _ = memory.find(app.key("nobody-\(number)"))
+        }
+        let left = customers.filter { memory.find(app.key($0)) != nil }
+        #expect(left.count == customers.count)
+        // One who buys is a customer from then on.
+        read("nobody-1", 1)
+        #expect(memory.find(app.key("nobody-1"))?.customer.revision == 1)
+    }
+
+    @Test func whatTheSnapshotHasGivesWayToWhatTheStoreSays() {
+        let old = memory.standBy(
+            MemoryTier.Entry(customer: customer(3), doubt: MemoryTier.Doubt(cause: .aged, since: .now)))
+        #expect(old.customer.revision == 3)
+        #expect(memory.find(key)?.doubt?.cause == .aged)
+        beginLoad()
+        #expect(memory.finishLoad(customer(4), isLastTry: false)?.doubt == nil)
+        // And does not come back in its place.
+        let late = memory.standBy(
+            MemoryTier.Entry(customer: customer(3), doubt: MemoryTier.Doubt(cause: .aged, since: .now)))
+        #expect(late.customer.revision == 4)
+        #expect(memory.find(key)?.doubt == nil)
+    }
 }
 
 @Suite struct SieveCacheTests {

@@ -20,6 +20,18 @@ enum ProductMapScripts {
         return {1, ARGV[2]}
         """)
 
+    /// Puts back a version that was in force before Redis lost it; answers 0 when one counts by now.
+    ///
+    /// Nobody has to be told of it: it is what everybody has gone by all the while. KEYS: maps. ARGV: number, digest,
+    /// facts, document.
+    static let restore = RedisScript(
+        """
+        if redis.call('HEXISTS', KEYS[1], 'current') == 1 then return 0 end
+        redis.call('HSET', KEYS[1], 'm:' .. ARGV[1], ARGV[3], 'd:' .. ARGV[1], ARGV[4],
+            'current', ARGV[1] .. ' ' .. ARGV[2])
+        return 1
+        """)
+
     /// Takes or keeps the lease; answers 0 while somebody else has it. KEYS: lease. ARGV: who, milliseconds.
     static let lease = RedisScript(
         """

@@ -111,6 +111,21 @@ package struct ProductMapStore: Sendable {
         return done == 1 ? .published(version: number) : .conflict(current: number)
     }
 
+    /// Puts back a published version that Redis has lost, so that numbers go on behind it; false when another counts by
+    /// now.
+    package func restore(_ map: PublishedProductMap, of app: AppID) async throws(StoreError) -> Bool {
+        try await layout.verify()
+        do throws(RedisError) {
+            return try await redis.evaluate(
+                ProductMapScripts.restore, keys: [StorageLayout.productMaps(of: app)],
+                arguments: [
+                    RedisArgument(map.version), .text(map.facts.digest), .bytes(map.facts.bytes),
+                    .bytes(map.document.canonical),
+                ]
+            ).integer == 1
+        } catch { throw .redis(error) }
+    }
+
     // MARK: Pieces
 
     func send(

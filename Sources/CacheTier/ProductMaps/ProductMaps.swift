@@ -141,6 +141,22 @@ package final class ProductMaps: Service, ProductMapSource {
         }
     }
 
+    // MARK: A store that lost data
+
+    /// The published maps that this process goes by, or that are on the disk of a process that keeps them.
+    package func published() -> [AppID: PublishedProductMap] { maps.withLock { $0.compactMapValues(\.published) } }
+
+    /// What `folder` has, for a command.
+    package static func published(
+        in folder: String, of apps: some Sequence<AppID>
+    ) -> [AppID: PublishedProductMap] {
+        var found: [AppID: PublishedProductMap] = [:]
+        for app in apps {
+            if case .map(let map) = ProductMapDisk(folder: folder).load(app) { found[app] = map }
+        }
+        return found
+    }
+
     // MARK: Disk
 
     private func load(from disk: ProductMapDisk) async {

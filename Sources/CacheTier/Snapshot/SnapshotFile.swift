@@ -24,7 +24,7 @@ package final class SnapshotFile {
     package private(set) var meta = SnapshotMeta()
     private let connection: SQLiteConnection
     private let find: SQLiteStatement
-    private let page: SQLiteStatement
+    private let nextRows: SQLiteStatement
     private let update: SQLiteStatement
     private let insert: SQLiteStatement
     private let remove: SQLiteStatement
@@ -45,7 +45,7 @@ package final class SnapshotFile {
         do throws(SQLiteError) {
             if let maximumPages { try connection.execute("PRAGMA max_page_count = \(maximumPages)") }
             find = try connection.prepare("SELECT path, revision, sweep, crc, bytes FROM holders WHERE path = ?")
-            page = try connection.prepare(
+            nextRows = try connection.prepare(
                 "SELECT path, revision, sweep, crc, bytes FROM holders WHERE path > ? ORDER BY path LIMIT ?")
             update = try connection.prepare(
                 "UPDATE holders SET revision = ?, sweep = ?, crc = ?, bytes = ? WHERE path = ?")
@@ -132,7 +132,12 @@ package final class SnapshotFile {
 
     /// The rows behind `path`, in the order of their paths.
     package func rows(after path: String, limit: Int) throws(SQLiteError) -> [Found] {
-        try page.all([.text(path), .integer(Int64(limit))]) { (row) throws(SQLiteError) in Self.found(row) }
+        try nextRows.all([.text(path), .integer(Int64(limit))]) { (row) throws(SQLiteError) in Self.found(row) }
+    }
+
+    /// The same, with its failure as the snapshot's.
+    package func page(after path: String, limit: Int) throws(SnapshotFailure) -> [Found] {
+        do { return try rows(after: path, limit: limit) } catch { throw .sqlite(error) }
     }
 
     private static func found(_ row: SQLiteStatement) -> Found {

@@ -14,6 +14,7 @@ enum Checklist {
         var checks: [any Check] = [
             SettingsCheck(patient: patient), FilesCheck(patient: patient), SecretsCheck(patient: patient),
             RootsCheck(patient: patient), SpoolCheck(settings: settings.gateway.spool),
+            SnapshotCheck(settings: settings.snapshot, clock: patient.clock),
             MachineCheck(settings: settings),
         ]
         for (listener, isPublic) in [

@@ -41,7 +41,7 @@ struct SpoolCheck: Check {
         return .fine("\(folder)\(facts == nil ? ", to be made" : ""); \(free) free, \(limit) wanted at most")
     }
 
-    private static func nearestExisting(_ folder: String) -> String? {
+    static func nearestExisting(_ folder: String) -> String? {
         var path = folder
         // Each turn takes a part away.
         while (try? FileFacts(of: path)) == nil {
