@@ -83,7 +83,9 @@ package final class EntitlementCache: Service {
         _ key: CustomerKey, at instant: Timestamp, changedTo revision: UInt64
     ) async throws(ReadFailure) -> Answer {
         _ = memory.notice(key.path, revision: revision)
-        return try await load(key, at: instant)
+        if let answer = answer(for: key, at: instant) { return answer }
+        let (entry, source) = try await entry(for: key, isPatient: true)
+        return answer(entry, from: source, at: instant)
     }
 
     /// Why the customer has or lacks an entitlement (or anything, when none is named), and the answer it explains.
@@ -103,9 +105,11 @@ package final class EntitlementCache: Service {
     }
 
     /// From Redis; when that fails or takes long, what memory still has, or what the snapshot has.
-    private func entry(for key: CustomerKey) async throws(ReadFailure) -> (MemoryTier.Entry, Answer.Source) {
+    private func entry(
+        for key: CustomerKey, isPatient: Bool = false
+    ) async throws(ReadFailure) -> (MemoryTier.Entry, Answer.Source) {
         let load = read(key)
-        let isHasty = snapshot != nil && redis.isConnected
+        let isHasty = !isPatient && snapshot != nil && redis.isConnected
         let result = isHasty ? await Self.value(of: load, within: snapshot?.settings.patience) : await load.value
         switch result {
         case .success(let entry)?:

@@ -137,8 +137,8 @@ final class SnapshotFollower: Sendable {
     private func begin(_ begun: SnapshotQueue.Place, _ place: inout Place) async throws(Failure) {
         let before = state.now
         let old = before.meta
-        // Told of twice, or of the place that it has.
-        let hasLost = begun.wasReplaced && old?.store != nil && old?.store != begun.store
+        // Also when it is the same store in an older state, as after a backup was played back.
+        let hasLost = begun.wasReplaced && old?.store != nil
         try await write([]) { meta in
             if hasLost, meta.former == nil, let store = meta.store {
                 meta.former = SnapshotMeta.Former(store: store, positions: meta.positions, isComplete: meta.isComplete)

@@ -9,7 +9,7 @@ package import Runtime
 package struct SnapshotSettings: Sendable {
     package var isEnabled = true
     package var folder: String
-    package var patience = Duration.milliseconds(500)
+    package var patience = Duration.seconds(1)
     package var seeds = true
     /// Lineages a second.
     package var seedRate = 2000

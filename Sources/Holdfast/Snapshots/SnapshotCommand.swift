@@ -1,4 +1,5 @@
 import CacheTier
+import Entitlements
 import Glibc
 import JSON
 import Runtime

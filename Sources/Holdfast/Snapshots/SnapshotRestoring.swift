@@ -116,9 +116,10 @@ enum SnapshotRestoring {
         deinit { loop.stop() }
 
         func rows(after last: String, limit: Int) throws(SnapshotFailure) -> [SnapshotFile.Found] {
-            let file = try file ?? SnapshotFile(path, .readOnly)
-            self.file = file
-            return try file.page(after: last, limit: limit)
+            if let file { return try file.page(after: last, limit: limit) }
+            let opened = try SnapshotFile(path, .readOnly)
+            file = opened
+            return try opened.page(after: last, limit: limit)
         }
     }
 }
