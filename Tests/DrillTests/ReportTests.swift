@@ -81,7 +81,7 @@ struct ReportTests {
         let svg = DrillPlot(record(wrong: 15)).svg
         #expect(svg.hasPrefix("<svg "))
         #expect(svg.hasSuffix("</svg>\n"))
-        #expect(svg.contains(#"fill="var(--wrong)""#))
+        #expect(svg.contains(#"<rect class="wrong""#))
         #expect(svg.contains(">redis</text>"))
         #expect(!svg.contains("nan"))
         #expect(!svg.contains("inf"))

@@ -1,3 +1,4 @@
+import AppStore
 import CacheTier
 import Entitlements
 import HTTP
@@ -37,6 +38,7 @@ enum DrillCommand {
               --seed N              decides what the accounts do (default 1)
               --propagation N       seconds until every answer has what happened, while all is well (default 5)
               --recovery N          seconds until all is as it should be, once all is mended (default 60)
+              --slack N             seconds that a level may take to follow what is broken, beyond its bound (default 1)
               --plot FILE.svg       draws it
               --json                prints everything for scripts, and nothing else
 
@@ -58,7 +60,7 @@ enum DrillCommand {
     private static let options: Set<String> = [
         "settings", "simulator", "gateway", "operations", "key", "control", "app", "seconds", "rate", "accounts",
         "seed",
-        "propagation", "recovery", "plot",
+        "propagation", "recovery", "slack", "plot",
     ]
 
     static func run(_ arguments: [String]) async throws -> Int32 {
@@ -128,6 +130,8 @@ enum DrillCommand {
         drill.isQuiet = arguments.has("json")
         drill.bounds.propagation = .seconds(try arguments.integer("propagation", in: 1...600) ?? 5)
         drill.bounds.recovery = .seconds(try arguments.integer("recovery", in: 1...3600) ?? 60)
+        drill.bounds.slack = .seconds(try arguments.integer("slack", in: 1...600) ?? 1)
+        drill.bounds.setApple(by: settings.appleHealth, timeout: settings.appStoreAPI.http.totalTimeout)
         drill.bounds.hold = app.policy.holdBound
         drill.bounds.liveFor = settings.cache.liveFor
         return drill

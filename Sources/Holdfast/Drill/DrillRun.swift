@@ -23,6 +23,7 @@ actor DrillRun {
     private var pending: [Reading] = []
     private var lastEvent: UInt64 = 0
     private var knownUntil = Timestamp(milliseconds: 0)
+    private var isPopulated = false
     private var isLiving = false
     private var isOver = false
     private var printedUntil = 0
@@ -208,7 +209,7 @@ actor DrillRun {
             try await open()
             try await Task.sleep(until: began + spread / max(1, options.accounts))
         }
-        isLiving = true
+        isPopulated = true
         let pause = lives.month / max(1, options.accounts)
         var next = ContinuousClock.now
         while !isOver {
@@ -234,14 +235,20 @@ actor DrillRun {
     /// Waits until all accounts are there and every gateway answers each of them rightly.
     private func settle() async throws {
         say("\(options.accounts) accounts are opened")
-        while !isLiving { try await Task.sleep(for: .milliseconds(50)) }
+        while !isPopulated { try await Task.sleep(for: .milliseconds(50)) }
         let end = ContinuousClock.now + .seconds(120)
-        while let problem = try await firstProblem() {
+        while true {
+            let began = clock.now()
+            guard let problem = try await firstProblem(allowingBehind: false) else {
+                faults.settles(at: began)
+                break
+            }
             guard ContinuousClock.now < end else {
                 throw DemoError("the stack is not well before the drill: \(problem)")
             }
             try await Task.sleep(for: .milliseconds(200))
         }
+        isLiving = true
     }
 
     // MARK: Reads
@@ -297,20 +304,21 @@ actor DrillRun {
 
     /// What is not as it should be when nothing is broken, if anything: an account's answer on any gateway, the spools or
     /// the queues.
-    private func firstProblem() async throws -> String? {
+    private func firstProblem(allowingBehind: Bool = true) async throws -> String? {
         if let problem = await queues.problem() { return problem }
-        return try await sweep(stopAtFirst: true).first
+        return try await sweep(stopAtFirst: true, allowingBehind: allowingBehind).first
     }
 
     /// Reads all accounts from all gateways, and says what is wrong with the answers if nothing is broken any more.
-    private func sweep(stopAtFirst: Bool) async throws -> [String] {
+    private func sweep(stopAtFirst: Bool, allowingBehind: Bool = true) async throws -> [String] {
         var strict = faults
         strict.recovers(at: clock.now())
         var problems: [String] = []
         var rest = accounts[...]
         while !rest.isEmpty {
-            let portion = rest.prefix(64)
-            rest = rest.dropFirst(64)
+            // Few at a time: the reads that are measured go on beside it.
+            let portion = rest.prefix(8)
+            rest = rest.dropFirst(8)
             let readings = await withTaskGroup(of: Reading.self) { [reader] group in
                 for account in portion {
                     for gateway in reader.gateways.indices {
@@ -323,7 +331,10 @@ actor DrillRun {
             for reading in readings {
                 guard let lifeline = lifelines[reading.customer] else { continue }
                 let verdict = judge.verdict(on: reading, of: lifeline, faults: strict)
-                guard let problem = Self.problem(reading, verdict, bounds: judge.bounds) else { continue }
+                let problem =
+                    Self.problem(reading, verdict, bounds: judge.bounds)
+                    ?? (allowingBehind || verdict.readClass != .behind ? nil : "\(reading.customer) is behind")
+                guard let problem else { continue }
                 problems.append(problem)
                 if stopAtFirst { return problems }
             }

@@ -1,3 +1,5 @@
+import AppStore
+
 /// What is allowed for, as the settings and the drill's options state it.
 struct Bounds: Sendable {
     /// From an event in the store until every answer has it, while nothing is broken.
@@ -13,4 +15,14 @@ struct Bounds: Sendable {
     var appleUnreachable: Duration = .seconds(60)
     /// What two clocks' readings may differ by, and a command's end may be noticed late.
     var slack: Duration = .seconds(1)
+}
+
+extension Bounds {
+    /// How soon Apple's absence must show, by how often it is asked and how long an answer may take.
+    mutating func setApple(by health: AppleHealthSettings, timeout: Duration) {
+        // Probes come up to a fifth late.
+        let probe = health.probeEvery * 1.2 + max(timeout, health.slowAfter) + slack
+        appleNoticed = probe
+        appleUnreachable = probe * max(1, health.unreachableAfter)
+    }
 }

@@ -46,6 +46,8 @@ struct Faults: Sendable {
     }
 
     private(set) var outages: [Outage] = []
+    /// When every answer was seen to be right before anything was broken.
+    private(set) var settledAt: Timestamp?
     /// When Redis came back without its data.
     private(set) var dataLostAt: Timestamp?
     /// When all was seen to be as it should after everything was mended.
@@ -59,6 +61,7 @@ struct Faults: Sendable {
     mutating func isBroken(_ part: Part, at instant: Timestamp) { change(part) { $0.broken = instant } }
     mutating func mends(_ part: Part, at instant: Timestamp) { change(part) { $0.mending = instant } }
     mutating func isMended(_ part: Part, at instant: Timestamp) { change(part) { $0.mended = instant } }
+    mutating func settles(at instant: Timestamp) { settledAt = instant }
     mutating func losesData(at instant: Timestamp) { dataLostAt = instant }
     mutating func recovers(at instant: Timestamp) { recoveredAt = instant }
 

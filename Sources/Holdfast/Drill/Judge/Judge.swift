@@ -72,7 +72,9 @@ struct Judge: Sendable {
     /// The moment whose state of affairs may still be answered at `instant`.
     private func oldestKnowledge(at instant: Timestamp, _ faults: Faults) -> Timestamp {
         let since = faults.heldUpSince(at: instant, recoveryBound: bounds.recovery) ?? instant
-        return min(since, instant) - bounds.propagation
+        let oldest = min(since, instant) - bounds.propagation
+        // What was seen to be known is not forgotten.
+        return faults.settledAt.map { max(oldest, $0 - bounds.slack) } ?? oldest
     }
 
     /// Whether nobody can know anything of the account, not even that there is nothing to know.

@@ -38,14 +38,16 @@ struct DrillPlot {
             <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 \(Self.number(height))" role="img" \
             aria-label="\(record.scenario): read latency, service levels and wrong answers over time">
             <style>
-            svg{background:#fff;--ink:#1d2733;--soft:#5b6878;--line:#d5dbe3;--p50:#2f6fc4;--p99:#8b5fbf;--s:#3f9d6a;--a:#e0a526;
-            --b:#d0603a;--stale:#9fb0c3;--wrong:#c0182b;--out:#c98a1b}
-            @media(prefers-color-scheme:dark){svg{background:#0d1117;--ink:#e6edf3;--soft:#9aa7b5;--line:#2b3440;--p50:#6ea8fe;
-            --p99:#c29bf0;--s:#3a8f60;--a:#c9952a;--b:#c25a38;--stale:#5a6b7e;--wrong:#ff5a68;--out:#d9a441}}
-            text{font:12px Helvetica,Arial,sans-serif;fill:var(--soft)} .t{font-size:16px;font-weight:bold;fill:var(--ink)}
-            .h{fill:var(--ink);font-weight:bold} .r{text-anchor:end} .m{text-anchor:middle}
-            .g{stroke:var(--line);stroke-width:1} .o{fill:var(--out);opacity:.1} .w{fill:var(--out);opacity:.75}
-            .l{fill:none;stroke-width:1.8;stroke-linejoin:round}
+            svg{background:#fff} text{font:12px Helvetica,Arial,sans-serif;fill:#5b6878}
+            .t{font-size:16px} .t,.h{font-weight:bold;fill:#1d2733} .r{text-anchor:end} .m{text-anchor:middle}
+            .g{stroke:#d5dbe3;stroke-width:1} .out{fill:#c98a1b;opacity:.12} .strip{fill:#c98a1b;opacity:.8}
+            .line{fill:none;stroke-width:1.8;stroke-linejoin:round}
+            .p50{stroke:#2f6fc4} .p99{stroke:#8b5fbf} rect.p50{fill:#2f6fc4;stroke:none} rect.p99{fill:#8b5fbf;stroke:none}
+            .S{fill:#3f9d6a} .A{fill:#e0a526} .B{fill:#d0603a} .allowed{fill:#9fb0c3} .wrong{fill:#c0182b}
+            @media(prefers-color-scheme:dark){
+            svg{background:#0d1117} text{fill:#9aa7b5} .t,.h{fill:#e6edf3} .g{stroke:#2b3440} .out,.strip{fill:#d9a441}
+            .p50{stroke:#6ea8fe} .p99{stroke:#c29bf0} rect.p50{fill:#6ea8fe} rect.p99{fill:#c29bf0}
+            .S{fill:#3a8f60} .A{fill:#c9952a} .B{fill:#c25a38} .allowed{fill:#5a6b7e} .wrong{fill:#ff5a68}}
             </style>
             \(body.joined(separator: "\n"))
             </svg>
@@ -79,8 +81,8 @@ struct DrillPlot {
             drawn.append(text(Self.left - 8, top + 13, "r", part))
             for span in record.spans where span.name == part {
                 let (x, w) = (x(span.from), max(2, x(span.to) - x(span.from)))
-                drawn.append(rectangle(x, top + 3, w, 14, "w"))
-                for panel in panels { drawn.append(rectangle(x, panel.top, w, panel.height, "o")) }
+                drawn.append(rectangle(x, top + 3, w, 14, "strip"))
+                for panel in panels { drawn.append(rectangle(x, panel.top, w, panel.height, "out")) }
             }
         }
         return drawn
@@ -89,7 +91,7 @@ struct DrillPlot {
     /// Logarithmic, from a tenth of a millisecond to a second or what it takes.
     private func latency(in panel: Panel) -> [String] {
         var drawn = [text(Self.left, panel.top - 8, "h", "read latency")]
-        drawn += legend(at: panel.top - 8, [("p50", "var(--p50)"), ("p99", "var(--p99)")])
+        drawn += legend(at: panel.top - 8, [("p50", "p50"), ("p99", "p99")])
         func y(_ milliseconds: Double) -> Double {
             let decades = log10(min(max(milliseconds, 0.1), 10_000)) + 1
             return panel.bottom - decades / 5 * panel.height
@@ -100,11 +102,11 @@ struct DrillPlot {
             drawn.append(horizontal(y(value)))
             drawn.append(text(Self.left - 8, y(value) + 4, "r", label))
         }
-        for (share, color) in [(0.99, "var(--p99)"), (0.5, "var(--p50)")] {
+        for (share, name) in [(0.99, "p99"), (0.5, "p50")] {
             let points = shown.compactMap { second, tally in
                 tally.latency(share).map { "\(Self.number(x(Double(second) + 0.5))),\(Self.number(y($0)))" }
             }
-            drawn.append(#"<polyline class="l" stroke="\#(color)" points="\#(points.joined(separator: " "))"/>"#)
+            drawn.append(#"<polyline class="line \#(name)" points="\#(points.joined(separator: " "))"/>"#)
         }
         return drawn
     }
@@ -112,16 +114,16 @@ struct DrillPlot {
     /// The share of answers at each level, second by second.
     private func levels(in panel: Panel) -> [String] {
         var drawn = [text(Self.left, panel.top - 8, "h", "service level of the answers")]
-        let colors: [(ServiceLevel, String)] = [(.s, "var(--s)"), (.a, "var(--a)"), (.b, "var(--b)")]
-        drawn += legend(at: panel.top - 8, colors.map { ($0.0.rawValue, $0.1) })
+        let levels = ServiceLevel.allCases
+        drawn += legend(at: panel.top - 8, levels.map { ($0.rawValue, $0.rawValue) })
         for (second, tally) in shown {
-            let all = colors.map { tally.count($0.0) }.reduce(0, +)
+            let all = levels.map(tally.count).reduce(0, +)
             guard all > 0 else { continue }
             var bottom = panel.bottom
-            for (level, color) in colors where tally.count(level) > 0 {
+            for level in levels where tally.count(level) > 0 {
                 let height = panel.height * Double(tally.count(level)) / Double(all)
                 bottom -= height
-                drawn.append(bar(second, bottom, height, color))
+                drawn.append(bar(second, bottom, height, level.rawValue))
             }
         }
         return drawn
@@ -132,7 +134,7 @@ struct DrillPlot {
         var drawn = [text(Self.left, panel.top - 8, "h", "answers that were not simply right")]
         drawn += legend(
             at: panel.top - 8,
-            [("stale, held or not known now, as allowed", "var(--stale)"), ("wrong or failed", "var(--wrong)")])
+            [("stale, held or not known now, as allowed", "allowed"), ("wrong or failed", "wrong")])
         let allowed: [ReadClass] = [.stale, .held, .unknownCustomer]
         let counts = shown.map { second, tally in
             (second, allowed: allowed.map(tally.count).reduce(0, +), wrong: tally.wrong, reads: tally.reads)
@@ -146,8 +148,8 @@ struct DrillPlot {
         for count in counts {
             let allowed = Double(count.allowed) / most * panel.height
             let wrong = Double(count.wrong) / most * panel.height
-            if allowed > 0 { drawn.append(bar(count.0, panel.bottom - allowed, allowed, "var(--stale)")) }
-            if wrong > 0 { drawn.append(bar(count.0, panel.bottom - allowed - wrong, max(2, wrong), "var(--wrong)")) }
+            if allowed > 0 { drawn.append(bar(count.0, panel.bottom - allowed, allowed, "allowed")) }
+            if wrong > 0 { drawn.append(bar(count.0, panel.bottom - allowed - wrong, max(2, wrong), "wrong")) }
         }
         return drawn
     }
@@ -165,7 +167,7 @@ struct DrillPlot {
         for stage in Scenario.Stage.allCases {
             guard let begin = record.begin(of: stage) else { continue }
             drawn.append(
-                #"<path class="g" d="M\#(Self.number(x(begin))) \#(Self.number(bottom)) v24"/>"#)
+                #"<path class="g" d="M\#(Self.number(x(begin))) \#(Self.number(bottom + 24)) v14"/>"#)
             drawn.append(text(x(begin) + 4, bottom + 36, "", stage.rawValue))
         }
         return drawn
@@ -181,11 +183,10 @@ struct DrillPlot {
         Self.left + (min(max(second, from), to) - from) / (to - from) * (Self.right - Self.left)
     }
 
-    private func bar(_ second: Int, _ top: Double, _ height: Double, _ color: String) -> String {
+    private func bar(_ second: Int, _ top: Double, _ height: Double, _ name: String) -> String {
         let begin = x(Double(second))
         let width = x(Double(second) + 1) - begin + 0.3
-        return #"<rect x="\#(Self.number(begin))" y="\#(Self.number(top))" width="\#(Self.number(width))" "#
-            + #"height="\#(Self.number(height))" fill="\#(color)"/>"#
+        return rectangle(begin, top, width, height, name)
     }
 
     private func rectangle(_ x: Double, _ y: Double, _ width: Double, _ height: Double, _ name: String) -> String {
@@ -201,11 +202,10 @@ struct DrillPlot {
     private func legend(at y: Double, _ entries: [(String, String)]) -> [String] {
         var x = Self.right
         var drawn: [String] = []
-        for (name, color) in entries.reversed() {
+        for (name, style) in entries.reversed() {
             drawn.append(text(x, y, "r", name))
-            x -= Double(name.count) * 6 + 18
-            drawn.append(
-                #"<rect x="\#(Self.number(x))" y="\#(Self.number(y - 10))" width="11" height="11" fill="\#(color)"/>"#)
+            x -= Double(name.count) * 5.6 + 16
+            drawn.append(rectangle(x, y - 10, 11, 11, style))
             x -= 12
         }
         return drawn

@@ -17,12 +17,16 @@ struct DrillRecord: Sendable {
     }
 
     static let examplesKept = 20
+    /// Of each kind, so that the most frequent does not crowd out the others.
+    private static let examplesOfAKind = 5
 
     let scenario: String
     let began: Timestamp
     private(set) var stages: [Scenario.Stage: Tally] = [:]
     private(set) var seconds: [Int: Tally] = [:]
     private(set) var examples: [Wrong] = []
+    /// How many examples there are of each class; under nil those whose level alone is untrue.
+    private var kinds: [ReadClass?: Int] = [:]
     private(set) var happenings: [(seconds: Double, text: String)] = []
     private var stageBegins: [(stage: Scenario.Stage, at: Timestamp)] = []
     var spans: [Span] = []
@@ -57,7 +61,11 @@ struct DrillRecord: Sendable {
         stages[stage, default: Tally()].add(reading, verdict)
         let second = seconds(reading.sentAt)
         seconds[Int(second.rounded(.down)), default: Tally()].add(reading, verdict)
-        guard verdict.isWrong, examples.count < Self.examplesKept else { return }
+        guard verdict.isWrong else { return }
+        let kind = verdict.readClass.isWrong ? verdict.readClass : nil
+        let alike = kinds[kind, default: 0]
+        guard alike < Self.examplesOfAKind else { return }
+        kinds[kind] = alike + 1
         let what = [
             verdict.readClass.isWrong ? "\(verdict.readClass.words): \(verdict.detail ?? "")" : nil,
             verdict.levelProblem.map { "level untrue: \($0)" },

@@ -1,0 +1,99 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// Whole drills against a stack of processes. None asserts a speed; the bounds are those of a very slow machine.
+@Suite("A drill against a real stack", .serialized)
+struct StackTests {
+    @Test("A payer's record that vanishes from Redis is reported")
+    func aPlantedFaultIsReported() async throws {
+        let folder = try TemporaryFolder("drill-fault")
+        // The stack's own control program, which also takes what everybody bought out of Redis, as if it had been refunded
+        // by mistake, once Redis is back.
+        let fault = """
+            #!/usr/bin/env bash
+            set -euo pipefail
+            "\(Command.packageFolder)/ops/stack" "\(folder.path)/drill" "$@"
+            [ "$*" = "start redis" ] || exit 0
+            port=$(cat "\(folder.path)/drill/redis/port")
+            redis-cli -p "$port" --scan --pattern 'hf:{p??}:demo:p:holder:*' | while read -r key; do
+                redis-cli -p "$port" EVAL '
+                    for _, field in ipairs(redis.call("HKEYS", KEYS[1])) do
+                        if field:sub(1, 2) == "l:" then redis.call("HDEL", KEYS[1], field) end
+                    end
+                    redis.call("XADD", KEYS[2], "*", "k", ARGV[1], "r", redis.call("HINCRBY", KEYS[1], "rev", 1))' \\
+                    2 "$key" "${key%%\\}*}}:changes" "${key#*\\}:}"
+            done >/dev/null
+
+            """
+        let control = try folder.write(fault, to: "control")
+        chmod(control, 0o700)
+        let drill = try await Drill(
+            "redis-outage", "--seconds", "3", "--propagation", "5", "--recovery", "5", "--control", control,
+            folder: folder)
+        let report = try drill.report
+        #expect(drill.status == 1, "\(drill.complaints)")
+        #expect(report["fine"]?.bool == false)
+        let stages = ["recovering", "after"].compactMap {
+            report["stages"]?[$0]?["classes"]?["payerWithoutAccess"]?.int64
+        }
+        #expect(stages.reduce(0, +) > 0)
+        #expect(report["unfinished"]?.array?.isEmpty == false)
+        let broken = (report["claims"]?.array ?? []).filter { $0["holds"]?.bool == false }.compactMap {
+            $0["claim"]?.string
+        }
+        #expect(broken.contains("no payer without access"))
+        #expect(broken.contains("recovered fully"))
+    }
+
+    @Test func aDrillThatDoesNotExistIsAMistakeOfTheCommandLine() async throws {
+        let drill = try await Drill.run(["drill", "earthquake", "--settings", "/dev/null"])
+        #expect(drill.status == 2)
+    }
+}
+
+/// One run of `ops/drill`.
+struct Drill {
+    let status: Int32
+    private let output: String
+
+    /// A month lasts long enough that what was taken away stays away for a while.
+    init(_ arguments: String..., folder: TemporaryFolder? = nil) async throws {
+        let folder = try folder ?? TemporaryFolder("drill")
+        let result = try await Command.run(
+            "/usr/bin/env",
+            [
+                "HOLDFAST=\(try ChildProcess.product("holdfast"))", "DRILL_FOLDER=\(folder.path)", "MONTH_SECONDS=24",
+                "\(Command.packageFolder)/ops/drill",
+            ] + ["--rate", "60", "--accounts", "80", "--slack", "5", "--json"] + arguments)
+        status = result.status
+        output = result.output
+    }
+
+    static func run(_ arguments: [String]) async throws -> Command.Result {
+        try await Command.run(try ChildProcess.product("holdfast"), arguments)
+    }
+
+    /// What it printed for scripts, between what it says to people.
+    var report: JSONValue {
+        get throws {
+            guard let line = output.split(separator: "\n").last(where: { $0.hasPrefix("{") }) else {
+                throw CommandError("the drill ended with \(status) and without a report: \(output)")
+            }
+            return try JSONValue.parse(Array(line.utf8))
+        }
+    }
+
+    /// What was wrong, for whoever reads the test's failure.
+    var complaints: String {
+        guard let report = try? report else { return output }
+        let claims = (report["claims"]?.array ?? []).filter { $0["holds"]?.bool == false }
+            .map { "\($0["claim"]?.string ?? ""): \($0["figure"]?.string ?? "")" }
+        let examples = (report["examples"]?.array ?? []).prefix(20).map {
+            "\($0["at"]?.double ?? 0) s, gateway-\($0["gateway"]?.int64 ?? 0): \($0["what"]?.string ?? "")"
+        }
+        let unfinished = (report["unfinished"]?.array ?? []).prefix(10).compactMap(\.string)
+        return (claims + examples + unfinished).joined(separator: "\n")
+    }
+}
