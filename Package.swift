@@ -95,7 +95,8 @@ let package = Package(
         tests(
             "GatewayTests",
             [
-                "SpoolProbe", "Gateway", "CacheTier", "AppStore", "Entitlements", "Redis", "Broker", "HTTP", "Runtime",
+                "SpoolProbe", "Simulator", "Gateway", "CacheTier", "AppStore", "Entitlements", "Redis", "Broker",
+                "HTTP", "Runtime",
                 "Time", "JSON",
             ]),
         tests(

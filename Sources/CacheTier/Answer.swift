@@ -17,6 +17,8 @@ package struct Answer: Sendable {
     package let evaluation: CustomerEvaluation
     /// `entitlements` and `subscriptions`, rendered once for as long as the evaluation holds.
     package let fragment: [UInt8]
+    /// What came of asking Apple for it; nil when nobody wanted that.
+    package var refresh: RefreshNote?
 
     package var app: AppID { key.app }
     package var customer: String { key.customer }
@@ -39,16 +41,9 @@ package struct Answer: Sendable {
         json.member("environment", environment.rawValue)
         json.member("serverTime", serverTime.rfc3339)
         json.member("revision", revision)
-        json.object("service") { json in
-            json.member("level", level.rawValue)
-            json.member("source", source.rawValue)
-            json.member("asOf", asOf.rfc3339)
-            json.member("reason", reason.rawValue)
-            json.member("syncing", level.isSyncing)
-            json.object("actions") { json in
-                json.member("purchase", level.allowsPurchase)
-                json.member("manageSubscription", level.allowsManaging)
-            }
+        json.service(level: level, reason: reason, source: source, asOf: asOf) { json in
+            guard let refresh else { return }
+            json.object("refresh") { json in refresh.write(to: &json) }
         }
     }
 
@@ -57,6 +52,27 @@ package struct Answer: Sendable {
         json.array("entitlements", evaluation.entitlements) { json, entitlement in json.value(entitlement) }
         json.array("subscriptions", evaluation.subscriptions) { json, subscription in json.value(subscription) }
         return json.bytes
+    }
+}
+
+extension JSONWriter {
+    /// The member `service`: how good an answer is, or no answer.
+    mutating func service(
+        level: ServiceLevel, reason: ServiceReason, source: Answer.Source?, asOf: Timestamp?,
+        more: (inout JSONWriter) -> Void = { _ in }
+    ) {
+        object("service") { json in
+            json.member("level", level.rawValue)
+            json.member("source", source?.rawValue)
+            json.member("asOf", asOf?.rfc3339)
+            json.member("reason", reason.rawValue)
+            json.member("syncing", level.isSyncing)
+            json.object("actions") { json in
+                json.member("purchase", level.allowsPurchase)
+                json.member("manageSubscription", level.allowsManaging)
+            }
+            more(&json)
+        }
     }
 }
 

@@ -58,6 +58,11 @@ package final class EntitlementCache: Service {
     /// While Redis is connected, only what is known to be what Redis has is answered this way; anything else is worth
     /// asking Redis for (`load`).
     package func answer(for key: CustomerKey, at instant: Timestamp) -> Answer? {
+        answerable(key).map { answer($0, from: .memory, at: instant) }
+    }
+
+    /// What memory has, if it can answer without anybody else.
+    func answerable(_ key: CustomerKey) -> MemoryTier.Entry? {
         guard let entry = memory.find(key) else { return nil }
         if redis.isConnected {
             guard entry.doubt == nil, isLive(entry.customer) else { return nil }
@@ -65,8 +70,11 @@ package final class EntitlementCache: Service {
         } else {
             metrics.fallbacks.increment()
         }
-        return answer(entry, from: .memory, at: instant)
+        return entry
     }
+
+    /// What memory has, however doubtful.
+    func inMemory(_ key: CustomerKey) -> MemoryTier.Entry? { memory.find(key) }
 
     /// The answer, read from Redis if memory cannot give it. However many ask for a customer, one read is made.
     ///
@@ -105,7 +113,7 @@ package final class EntitlementCache: Service {
     }
 
     /// From Redis; when that fails or takes long, what memory still has, or what the snapshot has.
-    private func entry(
+    func entry(
         for key: CustomerKey, isPatient: Bool = false
     ) async throws(ReadFailure) -> (MemoryTier.Entry, Answer.Source) {
         let load = read(key)
@@ -202,7 +210,7 @@ package final class EntitlementCache: Service {
         .now - max(customer.readAt, status.now.lastHeard ?? customer.readAt) <= settings.liveFor
     }
 
-    private func answer(_ entry: MemoryTier.Entry, from source: Answer.Source, at instant: Timestamp) -> Answer {
+    func answer(_ entry: MemoryTier.Entry, from source: Answer.Source, at instant: Timestamp) -> Answer {
         let customer = entry.customer
         let feed = status.now
         let now = ContinuousClock.now
@@ -227,11 +235,7 @@ package final class EntitlementCache: Service {
             asOf = heard ?? Timestamp(milliseconds: 0)
             store = ServiceGrade(.b, cause ?? .storeSilentTooLong)
         }
-        let apple = health.withLock { health in
-            health.isEmpty
-                ? .fine : health[Store(app: customer.key.app, environment: customer.key.environment)] ?? .fine
-        }
-        let grade = ServiceGrade.worse(store, apple.grade)
+        let grade = ServiceGrade.worse(store, apple(of: customer.key).grade)
         let rules = rulesInForce(for: customer.key.app)
         let view = customer.view(
             at: instant, map: rules.map, policy: rules.policy,
@@ -239,6 +243,25 @@ package final class EntitlementCache: Service {
         return Answer(
             key: customer.key, revision: customer.revision, level: grade.level, reason: grade.reason, source: source,
             asOf: asOf, evaluation: view.evaluation, fragment: view.fragment)
+    }
+
+    private func apple(of key: CustomerKey) -> AppleHealth {
+        health.withLock { health in
+            health.isEmpty ? .fine : health[Store(app: key.app, environment: key.environment)] ?? .fine
+        }
+    }
+
+    /// How good no answer is: for a customer of whom nothing was ever heard while Redis cannot be asked.
+    package func silence(about key: CustomerKey) -> Silence {
+        let now = ContinuousClock.now
+        let heard = status.now.lastHeard
+        let store =
+            heard.map {
+                ServiceGrade.store(
+                    age: now - $0, cause: .storeSilent, liveFor: settings.liveFor, staleBound: settings.staleBound)
+            } ?? ServiceGrade(.b, .storeSilentTooLong)
+        let grade = ServiceGrade.worse(store, apple(of: key).grade)
+        return Silence(level: grade.level, reason: grade.reason, asOf: heard.map { clock.now() - (now - $0) })
     }
 
     // MARK: Redis

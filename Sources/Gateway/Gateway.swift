@@ -17,11 +17,13 @@ package struct Gateway: Sendable {
     package let spool: Spool
 
     /// `judge` comes from a `NotificationVerifier`, `purchaseJudge` from a `PurchaseVerifier`. `cache` and what `store` is
-    /// made of are services of the process, which others may share, `apple` too: start them before these.
+    /// made of are services of the process, which others may share, `apple` too: start them before these. `refresh` is whom
+    /// reads ask that want Apple to be asked.
     package init(
         settings: GatewaySettings, broker: BrokerSettings, apps: [AppID], judge: @escaping IntakeJudge,
         purchaseJudge: @escaping PurchaseJudge, store: GatewayStore, cache: EntitlementCache,
-        apple: AppleClients? = nil, clock: WallClock = .system, metrics: Metrics, log: Log
+        apple: AppleClients? = nil, refresh: RefreshSource = .none, clock: WallClock = .system, metrics: Metrics,
+        log: Log
     ) throws(SystemError) {
         var broker = broker
         broker.confirmTimeout = settings.brokerLimit
@@ -36,8 +38,12 @@ package struct Gateway: Sendable {
             apps: apps, judge: judge, store: durable, clock: clock, metrics: metrics, log: log.part("intake"))
 
         let keys = BearerKeys(settings.keys)
+        let refresher = Refresher(
+            source: refresh, durable: durable, settings: settings.refresh, clock: clock, metrics: metrics,
+            log: log.part("refresh"))
         let reads = EntitlementRoutes(
-            cache: cache, keys: keys, apps: apps, maximumAge: settings.readMaximumAge, clock: clock, metrics: metrics,
+            cache: cache, refresher: refresher, rules: store.rules, keys: keys, apps: apps,
+            maximumAge: settings.readMaximumAge, clock: clock, metrics: metrics,
             log: log.part("reads"))
         let explanations = ExplanationRoutes(
             cache: cache, archive: store.archive, keys: keys, apps: apps, limit: settings.claimLimit, clock: clock,

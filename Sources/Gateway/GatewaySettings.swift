@@ -11,6 +11,7 @@ package import Runtime
 /// - `gateway.claimLimit`: how long such a post waits for Redis before it is left to the consumers to decide.
 /// - `gateway.brokerLimit`: how long a sender waits for the broker's confirm before its body goes to the spool.
 /// - `gateway.readMaximumAge`: how long a backend may use an answer of level S again without asking.
+/// - `gateway.refresh*`: how Apple is asked for reads that want it (`RefreshSettings`).
 /// - `keys.<name>.*`: who may read, write, support, administer.
 /// - `spool.*`: see `SpoolSettings`.
 package struct GatewaySettings: Sendable {
@@ -22,6 +23,7 @@ package struct GatewaySettings: Sendable {
     package var claimLimit = Duration.seconds(2)
     package var brokerLimit = Duration.seconds(2)
     package var readMaximumAge = Duration.seconds(10)
+    package var refresh = RefreshSettings()
     package var keys: [BearerKey] = []
     package var spool: SpoolSettings
 
@@ -48,6 +50,7 @@ package struct GatewaySettings: Sendable {
         readMaximumAge = settings.duration(
             "gateway.readMaximumAge", default: .seconds(10), in: .zero ... .seconds(60),
             "How long a backend may use an answer again without asking; `Cache-Control` tells it.")
+        refresh = RefreshSettings(&settings)
         if spool.segmentBytes < 2 * max(intakeBodyBytes, purchaseBodyBytes) {
             settings.complain(
                 about: "spool.segmentBytes",

@@ -71,12 +71,13 @@ struct LineProcess {
         let rules = settings.storeRules(maps)
         let store = LineageStore(redis: redis, settings: settings.store, rules: rules, metrics: metrics)
         let revocation = try revocation(settings, metrics, log)
+        let identities = Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.identity) })
         let gateway = try Gateway(
             settings: settings.gateway, broker: settings.broker, apps: settings.apps.map(\.id), judge: verifier.judge,
-            purchaseJudge: PurchaseVerifier(verifier.verifier).judge(
-                Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.identity) }), revocation: revocation),
+            purchaseJudge: PurchaseVerifier(verifier.verifier).judge(identities, revocation: revocation),
             store: GatewayStore(store, rules: rules) { redis.isConnected }, cache: cache, apple: apple,
-            metrics: metrics, log: log)
+            refresh: RefreshSource(apple, verifier: verifier.verifier, identities: identities), metrics: metrics,
+            log: log)
         let asking: [any Service] = revocation.map { [$0] } ?? []
         let levels = AppleHealthFollower(name: "apple-levels", health: apple.health) { change in
             cache.report(change.to, for: change.app, change.environment)

@@ -43,7 +43,10 @@ struct PurchaseDesk {
         routes = GatewayRoutes(
             intake: NotificationIntake(
                 apps: apps, judge: try Sender.trusted.get().judge, store: durable, metrics: metrics, log: .discarding),
-            reads: EntitlementRoutes(cache: cache, keys: keys, apps: apps, metrics: metrics, log: .discarding),
+            reads: EntitlementRoutes(
+                cache: cache,
+                refresher: Refresher(source: .none, durable: durable, metrics: metrics, log: .discarding), keys: keys,
+                apps: apps, metrics: metrics, log: .discarding),
             explanations: ExplanationRoutes(
                 cache: cache, archive: archive, keys: keys, apps: apps, limit: .seconds(20), log: .discarding),
             purchases: PurchaseRoutes(

@@ -229,7 +229,20 @@ struct ReadTests {
                 let unknown = try await gateway.get(path("somebody"), headers: key)
                 #expect(unknown.status == 503)
                 #expect(unknown.headers["Retry-After"] == "1")
-                #expect(try problem(unknown)["type"]?.string == "urn:holdfast:problem:store-unreachable")
+                let notKnown = try problem(unknown)
+                #expect(notKnown["type"]?.string == "urn:holdfast:problem:customer-not-known-now")
+                #expect(notKnown["entitlements"] == nil)
+                #expect(notKnown["service"]?["level"]?.string == "A")
+                #expect(notKnown["service"]?["reason"]?.string == "storeSilent")
+                #expect(notKnown["service"]?["source"]?.isNull == true)
+                #expect(notKnown["service"]?["asOf"]?.string != nil)
+                #expect(unknown.headers["Holdfast-Service-Level"] == "A")
+                let support: HTTPHeaders = ["Authorization": "Bearer support-support-support"]
+                let explanation = "/v1/apps/\(app)/customers/somebody/explanation"
+                let unexplained = try await gateway.get(explanation, headers: support)
+                #expect(unexplained.status == 503)
+                #expect(try problem(unexplained)["type"]?.string == notKnown["type"]?.string)
+                #expect(try problem(unexplained)["service"]?["level"]?.string == "A")
                 #expect(gateway.counter("holdfast_reads_failed_total", ["app": app.rawValue]) == 1)
                 // Reads do not decide whether Apple is sent here.
                 let ready = try await gateway.operations("/readyz")

@@ -48,7 +48,8 @@ struct RunningGateway {
 /// Runs a gateway for the time of `body`, and stops it in order. Without a server of a kind it finds nobody there.
 func withGateway(
     _ server: RabbitMQServer? = nil, redis redisServer: RedisServer? = nil, rules: [AppID: AppRules] = [:],
-    maps: (any ProductMapSource)? = nil, clock: WallClock = .system, judge: IntakeJudge? = nil,
+    refresh: RefreshSource = .none, maps: (any ProductMapSource)? = nil, clock: WallClock = .system,
+    judge: IntakeJudge? = nil,
     _ adjust: (inout GatewaySettings, inout BrokerSettings) -> Void = { _, _ in },
     _ body: (RunningGateway) async throws -> Void
 ) async throws {
@@ -82,7 +83,7 @@ func withGateway(
         judge: judge ?? Sender.trusted.get().judge,
         purchaseJudge: try Sender.trusted.get().purchases.judge(identities),
         store: GatewayStore(LineageStore(redis: store, rules: storeRules), rules: storeRules) { store.isConnected },
-        cache: cache, clock: clock, metrics: metrics, log: .discarding)
+        cache: cache, refresh: refresh, clock: clock, metrics: metrics, log: .discarding)
     // Busy machines are slow; what is about a deadline measures it.
     let client = HTTPClient(
         settings: HTTPClientSettings(connectTimeout: .seconds(60), totalTimeout: .seconds(120)), loop: loop)

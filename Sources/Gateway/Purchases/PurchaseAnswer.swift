@@ -44,8 +44,10 @@ struct PurchaseAnswer {
         return counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
     }
 
-    /// With what a read says, if there is a read.
-    func response(read: Answer?, serverTime: Timestamp, correlation: String) -> HTTPResponse {
+    /// With what a read says, if there is a read; else with how good that is, where a read was wanted.
+    func response(
+        read: Answer?, silence: Silence? = nil, serverTime: Timestamp, correlation: String
+    ) -> HTTPResponse {
         var json = JSONWriter(reservingCapacity: 1024 + (read?.fragment.count ?? 0))
         json.beginObject()
         if let read {
@@ -55,6 +57,7 @@ struct PurchaseAnswer {
             json.member("customer", key.customer)
             json.member("environment", key.environment.rawValue)
             json.member("serverTime", serverTime.rfc3339)
+            silence?.write(to: &json)
         }
         if isDryRun { json.member("dryRun", true) }
         json.fragment(purchases)
@@ -63,7 +66,7 @@ struct PurchaseAnswer {
         var headers: HTTPHeaders = [
             "Correlation-ID": correlation, "Cache-Control": "no-store", "Content-Type": "application/json",
         ]
-        if let read { headers.append("Holdfast-Service-Level", read.level.rawValue) }
+        if let level = read?.level ?? silence?.level { headers.append("Holdfast-Service-Level", level.rawValue) }
         return HTTPResponse(status: status, headers: headers, body: json.bytes)
     }
 

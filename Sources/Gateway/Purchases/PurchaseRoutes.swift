@@ -130,8 +130,9 @@ package struct PurchaseRoutes: Sendable {
             ])
         defer { apps[app]?.stored(place, after: .now - started) }
         if answer.status == 409 { return answer.refusal(correlation: correlation) }
+        let read = await read(request.key, since: receipt.revision, log)
         return answer.response(
-            read: await read(request.key, since: receipt.revision, log), serverTime: clock.now(),
+            read: read, silence: read == nil ? cache.silence(about: request.key) : nil, serverTime: clock.now(),
             correlation: correlation)
     }
 

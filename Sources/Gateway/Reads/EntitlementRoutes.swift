@@ -6,22 +6,29 @@ internal import Time
 
 /// Answers what a customer has, for whoever holds a key with the scope `read`.
 ///
-/// `GET /v1/apps/{app}/customers/{customer}/entitlements?environment=production|sandbox&at=TIME` (production and now by
-/// default). From memory it answers on the spot; otherwise it waits for Redis. It never waits for Apple.
+/// `GET /v1/apps/{app}/customers/{customer}/entitlements?environment=production|sandbox&at=TIME&refresh=true` (production
+/// and now by default). From memory it answers on the spot; otherwise it waits for Redis. It never waits for Apple, unless
+/// `refresh` asks for that, and then in time (`Refresher`).
 package struct EntitlementRoutes: Sendable {
     private let cache: EntitlementCache
     private let keys: BearerKeys
+    private let refresher: Refresher
+    private let rules: [AppID: StoreRules]
     private let apps: [AppID: ReadMetrics]
     private let maximumAge: Duration
     private let clock: WallClock
     private let log: Log
 
-    /// `maximumAge` is how long a backend may use an answer of level S again without asking.
+    /// `rules` say who has a purchase once Apple has told of it; `maximumAge` is how long a backend may use an answer of
+    /// level S again without asking.
     package init(
-        cache: EntitlementCache, keys: BearerKeys, apps: some Sequence<AppID>, maximumAge: Duration = .seconds(10),
+        cache: EntitlementCache, refresher: Refresher, rules: [AppID: StoreRules] = [:], keys: BearerKeys,
+        apps: some Sequence<AppID>, maximumAge: Duration = .seconds(10),
         clock: WallClock = .system, metrics: Metrics, log: Log
     ) {
         self.cache = cache
+        self.refresher = refresher
+        self.rules = rules
         self.keys = keys
         self.apps = Dictionary(apps.map { ($0, ReadMetrics(metrics, app: $0)) }) { first, _ in first }
         self.maximumAge = maximumAge
@@ -39,7 +46,7 @@ package struct EntitlementRoutes: Sendable {
             guard apps[app] != nil else {
                 throw ProblemError(problem: Problem(.unknownApp, "No app of this name is set up here."))
             }
-            parameters = try ReadParameters(head, allowed: [.environment, .at])
+            parameters = try ReadParameters(head, allowed: [.environment, .at, .refresh])
             key = CustomerKey(
                 app: app, environment: parameters.environment,
                 customer: try ReadParameters.checked(customer: customer))
@@ -47,6 +54,9 @@ package struct EntitlementRoutes: Sendable {
             return .now(error.problem.response(correlation: correlation))
         }
         let started = ContinuousClock.now
+        if parameters.isRefresh {
+            return .later { await refresh(key, at: parameters.instant, for: head, correlation, since: started) }
+        }
         if let answer = cache.answer(for: key, at: parameters.instant ?? clock.now()) {
             return .now(response(answer, to: head, asOf: parameters.instant, correlation, since: started))
         }
@@ -61,17 +71,41 @@ package struct EntitlementRoutes: Sendable {
             let answer = try await cache.load(key, at: instant ?? clock.now())
             return response(answer, to: head, asOf: instant, correlation, since: started)
         } catch {
-            apps[key.app]?.failed.increment()
-            log.warning(
-                "a read could not be answered", ["correlation": .init(correlation), "error": .init(error)])
-            // Not "has nothing": nobody is downgraded because a store is away (invariant 5).
-            return Problem(
-                .storeUnreachable,
-                "What the customer has is not known at this moment. Keep what you knew and ask again.",
-                headers: ["Retry-After": "1"]
-            ).response(correlation: correlation)
+            return failed(error, key, correlation)
         }
     }
+
+    private func failed(_ error: ReadFailure, _ key: CustomerKey, _ correlation: String) -> HTTPResponse {
+        apps[key.app]?.failed.increment()
+        log.warning("a read could not be answered", ["correlation": .init(correlation), "error": .init(error)])
+        return Problem.response(to: error, about: key, cache, correlation: correlation)
+    }
+
+    /// Asks Apple, and answers by what is known and what Apple said.
+    private func refresh(
+        _ key: CustomerKey, at instant: Timestamp?, for head: HTTPRequestHead, _ correlation: String,
+        since started: ContinuousClock.Instant
+    ) async -> HTTPResponse {
+        do throws(ReadFailure) {
+            let known = try await cache.known(key)
+            let evaluation = cache.answer(known, at: clock.now()).evaluation
+            let refreshed = await refresher.refresh(key, known, evaluation, correlation: correlation)
+            // Meanwhile a consumer may have applied it, or something else may have come.
+            let latest = await Patience.wait(Self.readAgain) { [cache] () -> KnownCustomer? in
+                do throws(ReadFailure) { return try await cache.known(key) } catch { return nil }
+            }
+            let policy = rules[key.app]?.transfers.policy ?? TransferRules.standard.policy
+            let folded = ((latest ?? nil) ?? cache.remembered(key) ?? known).folding(refreshed.news, under: policy)
+            var answer = cache.answer(folded, at: instant ?? clock.now())
+            answer.refresh = refreshed.note
+            return response(answer, to: head, asOf: instant, correlation, since: started)
+        } catch {
+            return failed(error, key, correlation)
+        }
+    }
+
+    /// How long the customer may take to be read again once Apple has spoken.
+    private static let readAgain = Duration.milliseconds(250)
 
     private func response(
         _ answer: Answer, to head: HTTPRequestHead, asOf instant: Timestamp?, _ correlation: String,
@@ -82,11 +116,15 @@ package struct EntitlementRoutes: Sendable {
         var headers: HTTPHeaders = [
             "ETag": tag, "Holdfast-Service-Level": answer.level.rawValue, "Correlation-ID": correlation,
         ]
-        headers.append("Cache-Control", "private, max-age=\(instant == nil ? age(of: answer, at: now) : 0)")
+        let isReusable = instant == nil && answer.refresh == nil
+        headers.append("Cache-Control", "private, max-age=\(isReusable ? age(of: answer, at: now) : 0)")
         // What one key may see another may not.
         headers.append("Vary", "Authorization")
         apps[answer.app]?.wasAnswered(answer, after: .now - started)
-        if EntityTag.matches(tag, head.headers) { return HTTPResponse(status: 304, headers: headers) }
+        // Who wants Apple to be asked wants to hear what came of it, be it nothing new.
+        if answer.refresh == nil, EntityTag.matches(tag, head.headers) {
+            return HTTPResponse(status: 304, headers: headers)
+        }
         headers.append("Content-Type", "application/json")
         return HTTPResponse(status: 200, headers: headers, body: answer.json(serverTime: now))
     }

@@ -69,10 +69,7 @@ package struct ExplanationRoutes: Sendable {
         } catch {
             log.warning(
                 "an explanation could not be given", ["correlation": .init(correlation), "error": .init(error)])
-            return Problem(
-                .storeUnreachable, "What is known of the customer cannot be read at this moment. Ask again.",
-                headers: ["Retry-After": "1"]
-            ).response(correlation: correlation)
+            return Problem.response(to: error, about: key, cache, correlation: correlation)
         }
     }
 

@@ -8,7 +8,7 @@ struct ReadParameters {
     static let maximumLimit = 1000
 
     enum Name: String, CaseIterable {
-        case environment, at, entitlement, history, dryRun, force, after, limit
+        case environment, at, refresh, entitlement, history, dryRun, force, after, limit
     }
 
     /// `production` or `sandbox`; nil when nothing is said.
@@ -18,6 +18,8 @@ struct ReadParameters {
     /// What is known now, as it is or was then (ruling 7); nil for now.
     private(set) var instant: Timestamp?
     private(set) var entitlement: String?
+    /// Whether Apple is to be asked first.
+    private(set) var isRefresh = false
     /// Whether to tell what happened, too.
     private(set) var tellsHistory = false
     /// Whether to say what would be, and to do nothing.
@@ -61,6 +63,7 @@ struct ReadParameters {
                 throw Self.bad("entitlement", "It is the id of an entitlement, as the product map has it.")
             }
             entitlement = value
+        case .refresh: isRefresh = try Self.boolean(name, value)
         case .history: tellsHistory = try Self.boolean(name, value)
         case .dryRun: isDryRun = try Self.boolean(name, value)
         case .force: isForced = try Self.boolean(name, value)

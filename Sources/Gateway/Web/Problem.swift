@@ -22,6 +22,7 @@ package struct Problem: Sendable, Hashable {
         case busy
         case cannotStore = "cannot-store"
         case storeUnreachable = "store-unreachable"
+        case customerNotKnownNow = "customer-not-known-now"
 
         var status: Int {
             switch self {
@@ -32,7 +33,7 @@ package struct Problem: Sendable, Hashable {
             case .missingScope, .refusedNotification: 403
             case .claimRefused: 409
             case .refusedTransaction: 422
-            case .busy, .cannotStore, .storeUnreachable: 503
+            case .busy, .cannotStore, .storeUnreachable, .customerNotKnownNow: 503
             }
         }
 
@@ -55,6 +56,7 @@ package struct Problem: Sendable, Hashable {
             case .busy: "Too much is going on"
             case .cannotStore: "It cannot be stored now"
             case .storeUnreachable: "The store cannot be reached"
+            case .customerNotKnownNow: "The customer is not known at this moment"
             }
         }
     }
