@@ -17,6 +17,9 @@ internal import Entitlements
 /// | `hf:{pNN}:<app>:maps:lease` | string | who recomputes now, in the partition of the maps |
 /// | `hf:{pNN}:<app>:unmapped` | hash | `<p or s>:<product>`: count, first and last time that a product no map knows was seen |
 /// | `hf:{pNN}:<app>:<p or s>:refund-request:<tid>` | string | what asked first about it, for a while (`RefundRequests`) |
+/// | `hf:{pNN}:<app>:<p or s>:recovery` | hash | `j:<name>` for each recovery and backfill (`RecoveryJob`); `began`, since when notifications are remembered |
+/// | `hf:{pNN}:<app>:<p or s>:recovery:lease:<name>` | string | who is at one of them, in its partition |
+/// | `hf:{pNN}:<app>:<p or s>:seen:<n>` | sorted set | UUIDs of notifications settled lately, by when; 16 of these, by the UUID |
 /// | `hf:{pNN}:changes` | stream | one entry a changed holder: `k` (its key after the partition) and `r` (its `rev`) |
 ///
 /// A *holder* is a customer, or `unclaimed:<otid>` for a lineage that is nobody's yet. Everything one script touches is
@@ -74,6 +77,21 @@ enum StorageLayout {
 
     static func refundRequest(_ transactionID: String, _ app: AppID, _ environment: StoreEnvironment) -> String {
         key("\(scope(app, environment)):refund-request:\(escaped(transactionID))")
+    }
+
+    static func recovery(_ app: AppID, _ environment: StoreEnvironment) -> String {
+        key("\(scope(app, environment)):recovery")
+    }
+
+    /// In the partition of what it is about, so that one script can see to both.
+    static func recoveryLease(_ job: String, _ app: AppID, _ environment: StoreEnvironment) -> String {
+        "\(recovery(app, environment)):lease:\(escaped(job))"
+    }
+
+    static let seenSets = 16
+
+    static func seen(_ notification: String, _ app: AppID, _ environment: StoreEnvironment) -> String {
+        key("\(scope(app, environment)):seen:\(partition(of: notification) % seenSets)")
     }
 
     /// Beside the hash of the holder at `path`, so that one script can write both.

@@ -56,7 +56,7 @@ package actor ApplyConsumer: Service {
         var first: (any Service)?
         if await isReady() {
             var takesWrites = true
-            do throws(StoreError) { try await handler.store.prepare() } catch {
+            do throws(StoreError) { try await handler.prepare() } catch {
                 // Another shape of store does not go away by waiting; whatever else it was, is looked at again.
                 guard case .redis = error else { throw error }
                 log.warning("the store takes no writes yet", ["error": .init(error)])
@@ -90,7 +90,7 @@ package actor ApplyConsumer: Service {
             guard !isDraining, await isReady() else { continue }
             do {
                 // Connected is not enough: a Redis that is full would send the whole backlog through the retry levels.
-                try await handler.store.prepare()
+                try await handler.prepare()
                 subscription = try await newSubscription()
             } catch {
                 log.error("intake cannot begin again", ["error": .init(error)])

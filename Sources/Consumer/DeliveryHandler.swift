@@ -23,6 +23,8 @@ package struct DeliveryHandler: Sendable {
     let log: Log
     /// Where products that the map does not know are kept by name; nil keeps none.
     package var unmapped: UnmappedProducts?
+    /// Where it is remembered which notifications were settled; nil remembers none.
+    package var seen: SeenNotifications?
 
     package init(
         apps: [AppID: ConsumerApp], verifier: NotificationVerifier, revocation: RevocationChecker? = nil,
@@ -83,8 +85,9 @@ package struct DeliveryHandler: Sendable {
         metrics.warned(warnings)
         guard let observation = decoded.observation else {
             do {
-                return .noted(
-                    type: decoded.notification.payload.notificationType, try await event(of: decoded, nil))
+                let event = try await event(of: decoded, nil)
+                await remember(decoded.notification.payload.notificationUUID, message, decoded.notification.environment)
+                return .noted(type: decoded.notification.payload.notificationType, event)
             } catch { return Outcome(error) }
         }
         do {
@@ -95,6 +98,7 @@ package struct DeliveryHandler: Sendable {
                 await noteUnmapped(product, observation.lineage)
             }
             let event = try await event(of: decoded, change)
+            await remember(observation.notificationUUID, message, decoded.notification.environment)
             return change.changed ? .applied(change, observation, event) : .unchanged(change, observation, event)
         } catch { return Outcome(error) }
     }
@@ -107,6 +111,22 @@ package struct DeliveryHandler: Sendable {
             log.warning(
                 "a product that the map does not know was not noted",
                 ["app": .init(lineage.app), "product": .init(product), "error": .init(error)])
+        }
+    }
+
+    /// Takes what it needs to say since when notifications are remembered, too.
+    func prepare() async throws(StoreError) {
+        try await store.prepare()
+        for app in decoder.apps.keys {
+            for environment in StoreEnvironment.allCases { try await seen?.begin(app, environment) }
+        }
+    }
+
+    /// Best effort: what is forgotten comes once more when the notification history is read, and changes nothing.
+    func remember(_ uuid: String?, _ message: BrokerMessage, _ environment: StoreEnvironment?) async {
+        guard let uuid, let environment, let app = message.headers[MessageHeader.app] else { return }
+        do throws(StoreError) { try await seen?.note(uuid, of: AppID(app), in: environment) } catch {
+            log.warning("a settled notification was not noted", ["app": .init(app), "error": .init(error)])
         }
     }
 
@@ -171,6 +191,10 @@ package struct DeliveryHandler: Sendable {
             try await publisher.publish(copy, to: "", routingKey: names.quarantine, mandatory: true)
         } catch {
             return await sendToRetry(message, .quarantine, "\(reason.code); quarantine takes nothing: \(error)", log)
+        }
+        if message.headers[MessageHeader.kind] == nil {
+            let environment = message.headers[MessageHeader.environment].flatMap(StoreEnvironment.init(rawValue:))
+            await remember(message.messageID, message, environment)
         }
         log.warning("quarantined", ["reason": .init(reason.code), "detail": .init(reason.sentence)])
         metrics.quarantined(reason.code)

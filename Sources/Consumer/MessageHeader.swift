@@ -8,6 +8,8 @@ package enum MessageHeader {
     package static let correlation = "correlation"
     /// When the gateway took it in, RFC 3339.
     package static let receivedAt = "received-at"
+    /// The recovery or backfill that found a notification in Apple's notification history; none when Apple sent it.
+    package static let history = "history"
     /// How often applying it has failed.
     package static let attempt = "attempt"
     /// How often its events could not be published.

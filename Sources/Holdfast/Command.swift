@@ -29,6 +29,8 @@ struct Command: Sendable {
         Command(name: "claim", summary: ClaimCommand.summary, help: ClaimCommand.help, run: ClaimCommand.run),
         Command(
             name: "snapshot", summary: SnapshotCommand.summary, help: SnapshotCommand.help, run: SnapshotCommand.run),
+        Command(
+            name: "backfill", summary: BackfillCommand.summary, help: BackfillCommand.help, run: BackfillCommand.run),
         Command(name: "api", summary: APICommand.summary, help: APICommand.help, run: APICommand.run),
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,

@@ -26,6 +26,7 @@ struct HoldfastSettings: Sendable {
     let cache: CacheSettings
     let snapshot: SnapshotSettings
     let products: ProductMapSettings
+    let recovery: RecoverySettings
     var gateway: GatewaySettings
     let consumer: ConsumerSettings
     var consumerOperations: HTTPServerSettings
@@ -51,6 +52,7 @@ struct HoldfastSettings: Sendable {
         cache = CacheSettings(&reader)
         snapshot = SnapshotSettings(&reader, besides: gateway.spool.folder)
         products = ProductMapSettings(&reader, besides: gateway.spool.folder)
+        recovery = RecoverySettings(&reader)
         drainDeadline = reader.duration(
             "process.drainDeadline", default: .seconds(25), in: .seconds(1) ... .seconds(600),
             "How long a process that was told to stop finishes what is in hand.")

@@ -130,6 +130,7 @@ struct LineProcess {
             refundRequests: RefundRequests(redis: redis, settings: settings.store), publisher: publisher,
             names: settings.broker.names, settings: settings.consumer, metrics: metrics, log: log)
         handler.unmapped = UnmappedProducts(redis: redis)
+        handler.seen = SeenNotifications(redis: redis, settings: settings.recovery)
         let recompute = ProductMapRecomputeService(
             policies: Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.policy) }),
             recomputer: ProductMapRecomputer(

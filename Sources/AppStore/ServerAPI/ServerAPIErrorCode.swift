@@ -5,6 +5,8 @@
 package enum ServerAPIErrorCode {
     package static let transactionIDNotFound: Int64 = 4_040_010
     package static let rateLimitExceeded: Int64 = 4_290_000
+    package static let invalidPaginationToken: Int64 = 4_000_014
+    package static let paginationTokenExpired: Int64 = 4_000_017
 
     /// What may succeed when it is tried again, by Apple's own words.
     package static let retryable: Set<Int64> = [4_040_002, 4_040_004, 4_040_006, 4_290_000, 5_000_000, 5_000_001]

@@ -57,7 +57,7 @@ package struct ProductMapRecomputer: Sendable {
     private let announce: Announce
     private let keysAtOnce: Int
     private let leaseTime: Duration
-    private let me = String(UInt64.random(in: .min ... .max), radix: 16)
+    private let me = Lease.newOwner()
 
     package init(
         redis: any RedisCommands, settings: ProductMapSettings, clock: WallClock = .system, keysAtOnce: Int = 500,
@@ -224,32 +224,25 @@ package struct ProductMapRecomputer: Sendable {
 
     // MARK: The lease
 
+    private func lease(_ app: AppID) -> Lease {
+        Lease(redis: redis, key: StorageLayout.recomputeLease(of: app), owner: me, time: leaseTime)
+    }
+
     private func takeLease(_ app: AppID) async throws(Failure) -> Bool {
-        try await evaluate(ProductMapScripts.lease, [StorageLayout.recomputeLease(of: app)], leaseArguments)
+        do { return try await lease(app).take() } catch { throw .store(.redis(error)) }
     }
 
     private func save(_ state: Recomputation, _ app: AppID) async throws(Failure) {
-        let keys = [StorageLayout.productMaps(of: app), StorageLayout.recomputeLease(of: app)]
-        let fields: [RedisArgument] = ["r:\(state.version)", .bytes(state.bytes)]
-        guard try await evaluate(ProductMapScripts.save, keys, leaseArguments + fields) else { throw .leaseLost }
+        let isOurs: Bool
+        do {
+            isOurs = try await lease(app).write(
+                "r:\(state.version)", state.bytes, of: StorageLayout.productMaps(of: app))
+        } catch { throw .store(.redis(error)) }
+        if !isOurs { throw .leaseLost }
     }
 
     private func releaseLease(_ app: AppID) async throws(Failure) {
-        _ = try await evaluate(ProductMapScripts.release, [StorageLayout.recomputeLease(of: app)], [.text(me)])
-    }
-
-    private var leaseArguments: [RedisArgument] {
-        [.text(me), RedisArgument(max(1, Int64(leaseTime / .milliseconds(1))))]
-    }
-
-    private func evaluate(
-        _ script: RedisScript, _ keys: [String], _ arguments: [RedisArgument]
-    ) async throws(Failure) -> Bool {
-        do throws(RedisError) {
-            return try await redis.evaluate(script, keys: keys, arguments: arguments).integer == 1
-        } catch {
-            throw .store(.redis(error))
-        }
+        do { try await lease(app).release() } catch { throw .store(.redis(error)) }
     }
 
     private func stored<Value>(_ body: () async throws(StoreError) -> Value) async throws(Failure) -> Value {

@@ -32,32 +32,6 @@ enum ProductMapScripts {
         return 1
         """)
 
-    /// Takes or keeps the lease; answers 0 while somebody else has it. KEYS: lease. ARGV: who, milliseconds.
-    static let lease = RedisScript(
-        """
-        local holder = redis.call('GET', KEYS[1])
-        if holder and holder ~= ARGV[1] then return 0 end
-        redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-        return 1
-        """)
-
-    /// Writes how far a recomputation is and keeps the lease; answers 0 to whoever has lost it.
-    /// KEYS: maps, lease. ARGV: who, milliseconds, field, value.
-    static let save = RedisScript(
-        """
-        if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
-        redis.call('PEXPIRE', KEYS[2], ARGV[2])
-        redis.call('HSET', KEYS[1], ARGV[3], ARGV[4])
-        return 1
-        """)
-
-    /// KEYS: lease. ARGV: who.
-    static let release = RedisScript(
-        """
-        if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-        return redis.call('DEL', KEYS[1])
-        """)
-
     /// Counts a product that no map knows; beyond the bound of names only their number is kept.
     /// KEYS: unmapped products. ARGV: field, now, count, bound.
     static let noteUnmapped = RedisScript(

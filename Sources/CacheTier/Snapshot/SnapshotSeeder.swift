@@ -62,7 +62,7 @@ package struct SnapshotSeeder: Sendable {
     private let rate: Int
     private let clock: WallClock
     private let leaseTime: Duration
-    private let me = String(UInt64.random(in: .min ... .max), radix: 16)
+    private let me = Lease.newOwner()
 
     /// - Parameters:
     ///   - store: With the rules of the apps, which decide who has what.
@@ -187,24 +187,24 @@ package struct SnapshotSeeder: Sendable {
 
     // MARK: The lease
 
+    private var lease: Lease {
+        Lease(redis: redis, key: StorageLayout.seedsLease, owner: me, time: leaseTime)
+    }
+
     private func takeLease() async throws(Failure) -> Bool {
-        try await evaluate(ProductMapScripts.lease, [StorageLayout.seedsLease], leaseArguments)
+        do { return try await lease.take() } catch { throw .store(.redis(error)) }
     }
 
     private func save(_ field: String, _ value: String) async throws(Failure) {
-        let arguments = leaseArguments + [.text(field), .text(value)]
-        guard
-            try await evaluate(
-                ProductMapScripts.save, [StorageLayout.seedsKey, StorageLayout.seedsLease], arguments)
-        else { throw .leaseLost }
+        let isOurs: Bool
+        do { isOurs = try await lease.write(field, Array(value.utf8), of: StorageLayout.seedsKey) } catch {
+            throw .store(.redis(error))
+        }
+        if !isOurs { throw .leaseLost }
     }
 
     private func release() async throws(Failure) {
-        _ = try await evaluate(ProductMapScripts.release, [StorageLayout.seedsLease], [.text(me)])
-    }
-
-    private var leaseArguments: [RedisArgument] {
-        [.text(me), RedisArgument(max(1, Int64(leaseTime / .milliseconds(1))))]
+        do { try await lease.release() } catch { throw .store(.redis(error)) }
     }
 
     private func cursor(of store: String) async throws(Failure) -> SeedCursor? {
@@ -213,14 +213,6 @@ package struct SnapshotSeeder: Sendable {
                 "HGET", StorageLayout.seedsKey, [.text(SeedNote.cursorField(store))]
             ).string.flatMap { SeedCursor($0) }
         }
-    }
-
-    private func evaluate(
-        _ script: RedisScript, _ keys: [String], _ arguments: [RedisArgument]
-    ) async throws(Failure) -> Bool {
-        do throws(RedisError) {
-            return try await redis.evaluate(script, keys: keys, arguments: arguments).integer == 1
-        } catch { throw .store(.redis(error)) }
     }
 
     private func stored<Value>(_ body: () async throws(StoreError) -> Value) async throws(Failure) -> Value {

@@ -1,0 +1,135 @@
+package import Entitlements
+package import Redis
+package import Runtime
+internal import Time
+
+/// The recoveries and backfills of an app in one environment, in Redis, and who is at each.
+package struct RecoveryStore: Sendable {
+    package enum Failure: Error, Sendable, CustomStringConvertible {
+        case store(StoreError)
+        /// Somebody else goes on, as this one took too long.
+        case leaseLost
+
+        package var description: String {
+            switch self {
+            case .store(let error): "\(error)"
+            case .leaseLost: "another process has taken over"
+            }
+        }
+    }
+
+    /// Finished ones kept.
+    package static let kept = 20
+
+    package let app: AppID
+    package let environment: StoreEnvironment
+    private let link: StoreLink
+    private let settings: RecoverySettings
+    private let clock: WallClock
+    package let leaseTime: Duration
+    private let owner = Lease.newOwner()
+    private var key: String { StorageLayout.recovery(app, environment) }
+
+    package init(
+        redis: any RedisCommands, app: AppID, environment: StoreEnvironment,
+        settings: RecoverySettings = RecoverySettings(), clock: WallClock = .system,
+        leaseTime: Duration = .seconds(30)
+    ) {
+        link = StoreLink(redis: redis)
+        self.app = app
+        self.environment = environment
+        self.settings = settings
+        self.clock = clock
+        self.leaseTime = leaseTime
+    }
+
+    /// All of them, the newest first. What another version wrote in a form of its own is left out.
+    package func jobs() async throws(StoreError) -> [RecoveryJob] {
+        let fields = try await link.send("HGETALL", key).array ?? []
+        var jobs: [RecoveryJob] = []
+        for pair in stride(from: 0, to: fields.count - 1, by: 2) {
+            guard fields[pair].string?.hasPrefix("j:") == true, let bytes = fields[pair + 1].bytes else { continue }
+            if let job = RecoveryJob(bytes) { jobs.append(job) }
+        }
+        return jobs.sorted { ($1.createdAt, $1.name) < ($0.createdAt, $0.name) }
+    }
+
+    package func job(_ name: String) async throws(StoreError) -> RecoveryJob? {
+        try await link.send("HGET", key, ["j:\(name)"]).bytes.flatMap(RecoveryJob.init)
+    }
+
+    /// Enters one; the old ones beyond the bound go.
+    package func add(_ job: RecoveryJob) async throws(StoreError) {
+        _ = try await link.send("HSET", key, ["j:\(job.name)", .bytes(job.bytes)])
+        try await prune()
+    }
+
+    /// Enters what `notice` leads to, with what other processes have noticed. Returns what stands there then, if anything
+    /// is to be done.
+    @discardableResult
+    package func note(_ notice: OutageNotice) async throws(StoreError) -> RecoveryJob? {
+        for _ in 0..<16 {
+            let jobs = try await jobs()
+            guard let job = notice.job(among: jobs, margin: settings.margin, lanes: settings.lanes) else { return nil }
+            if try await replace(jobs.first { $0.name == job.name }, by: job) { return job }
+        }
+        throw .contended
+    }
+
+    /// Begins a recovery whose outage nobody watches any more; false when it has changed since it was read.
+    package func adopt(_ job: RecoveryJob) async throws(StoreError) -> RecoveryJob? {
+        guard let begun = job.orphaned(at: clock.now(), lanes: settings.lanes) else { return nil }
+        return try await replace(job, by: begun) ? begun : nil
+    }
+
+    private func replace(_ seen: RecoveryJob?, by job: RecoveryJob) async throws(StoreError) -> Bool {
+        try await link.evaluate(
+            RecoveryScripts.replace, keys: [key],
+            arguments: ["j:\(job.name)", .bytes(seen?.bytes ?? []), .bytes(job.bytes)]) != nil
+    }
+
+    private func prune() async throws(StoreError) {
+        for old in try await jobs().filter({ $0.phase == .done }).dropFirst(Self.kept) {
+            _ = try await link.send("HDEL", key, ["j:\(old.name)"])
+        }
+    }
+
+    // MARK: The lease
+
+    private func lease(_ name: String) -> Lease {
+        Lease(
+            redis: link.redis, key: StorageLayout.recoveryLease(name, app, environment), owner: owner, time: leaseTime)
+    }
+
+    /// False while somebody else is at it.
+    package func take(_ name: String) async throws(StoreError) -> Bool {
+        do { return try await lease(name).take() } catch { throw .redis(error) }
+    }
+
+    /// Writes how far it is, and keeps the lease.
+    package func save(_ job: RecoveryJob) async throws(Failure) {
+        var job = job
+        job.updatedAt = clock.now()
+        let isOurs: Bool
+        do { isOurs = try await lease(job.name).write("j:\(job.name)", job.bytes, of: key) } catch {
+            throw .store(.redis(error))
+        }
+        if !isOurs { throw .leaseLost }
+        guard job.phase == .done else { return }
+        do { try await prune() } catch { throw .store(error) }
+    }
+
+    package func release(_ name: String) async throws(StoreError) {
+        do { try await lease(name).release() } catch { throw .redis(error) }
+    }
+}
+
+private enum RecoveryScripts {
+    /// Answers 0 when what the caller saw is no longer so. KEYS: hash. ARGV: field, what was seen or nothing, value.
+    static let replace = RedisScript(
+        """
+        if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+        redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+        return 1
+        """)
+}

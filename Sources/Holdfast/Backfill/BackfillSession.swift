@@ -1,0 +1,219 @@
+import AppStore
+import Broker
+import CacheTier
+import Consumer
+import Entitlements
+import HTTP
+import JSON
+import Redis
+import Runtime
+import Time
+
+/// What `holdfast backfill` works with: one app in one environment, Redis, RabbitMQ and Apple.
+struct BackfillSession {
+    private let settings: HoldfastSettings
+    private let app: AppSettings
+    private let environment: StoreEnvironment
+    private let redis: any RedisCommands
+    private let jobs: RecoveryStore
+    private let loop: EventLoop
+    private let asJSON: Bool
+    private let log: Log
+    private let clock = WallClock.system
+
+    static func with(
+        _ arguments: CommandArguments, _ body: (BackfillSession) async throws -> Int32
+    ) async throws -> Int32 {
+        guard let environment = StoreEnvironment(rawValue: arguments.value("environment") ?? "production") else {
+            throw UsageError("--environment takes production or sandbox")
+        }
+        let settings = try HoldfastSettings.load(path: arguments.value("settings"))
+        let app = try settings.app(named: arguments.value("app"))
+        let log = Log(part: "backfill", minimum: max(settings.logLevel, .warning))
+        let loop = try EventLoop(name: "backfill")
+        let redis = RedisClient(name: "backfill", settings: settings.redis, loop: loop, log: log)
+        await redis.start()
+        let result: Result<Int32, any Error>
+        do {
+            result = .success(
+                try await body(
+                    BackfillSession(
+                        settings: settings, app: app, environment: environment, redis: redis,
+                        jobs: RecoveryStore(
+                            redis: redis, app: app.id, environment: environment, settings: settings.recovery),
+                        loop: loop, asJSON: arguments.has("json"), log: log)))
+        } catch { result = .failure(error) }
+        await redis.close()
+        loop.stop()
+        return try result.get()
+    }
+
+    // MARK: What can be done
+
+    func begin(_ since: Timestamp, _ until: Timestamp, _ taking: RecoveryJob.Taking) async throws -> Int32 {
+        let earliest = Backfill.earliest(in: environment, now: clock.now())
+        if since < earliest {
+            Console.error(
+                "Apple keeps \(Backfill.reach(in: environment).settingText) in \(environment.rawValue); "
+                    + "begins at \(earliest.rfc3339)")
+        }
+        let from = max(since, earliest)
+        guard from < until else { throw UsageError("all of that time is longer ago than Apple keeps notifications") }
+        let now = clock.now()
+        var job = RecoveryJob(
+            name: "command-\(now.milliseconds)", cause: .command, phase: .history,
+            history: BackfillProgress(from: from, until: until, lanes: settings.recovery.lanes), at: now)
+        job.taking = taking
+        _ = try key()
+        try await jobs.add(job)
+        return try await work(on: job)
+    }
+
+    func resume(_ name: String?) async throws -> Int32 {
+        let known = try await jobs.jobs()
+        if let name {
+            guard let job = known.first(where: { $0.name == name }) else {
+                Console.error("there is no \(name); holdfast backfill --list shows what there is")
+                return 1
+            }
+            guard job.phase != .waiting else {
+                Console.error("\(name) waits until Apple is back; a consumer sees to it then")
+                return 1
+            }
+            return job.phase == .done ? show(job) : try await work(on: job)
+        }
+        guard let job = known.first(where: { $0.cause == .command && $0.phase < .done }) else {
+            Console.error("no backfill is unfinished; holdfast backfill --list shows what there is")
+            return 1
+        }
+        return try await work(on: job)
+    }
+
+    func list() async throws -> Int32 {
+        let known = try await jobs.jobs()
+        if asJSON {
+            var json = JSONWriter()
+            json.beginObject()
+            json.array("jobs", known) { json, job in
+                json.beginObject()
+                job.write(to: &json)
+                json.endObject()
+            }
+            json.endObject()
+            Console.line(json.text)
+        } else if known.isEmpty {
+            Console.line("No backfill or recovery of \(app.id) in \(environment.rawValue) is known.")
+        } else {
+            for job in known { Console.line("\(job.name)  \(job.phase.rawValue)\n\(job.summary)") }
+        }
+        return 0
+    }
+
+    // MARK: The work
+
+    private func key() throws(UsageError) -> ServerAPIKey {
+        guard let key = app.serverAPIKey else {
+            throw UsageError(
+                "the app \(app.id) has no key for the App Store Server API: set apps.\(app.id).serverAPI.keyId, "
+                    + ".issuerId and .privateKeyFile (App Store Connect: Users and Access, Integrations, In-App Purchase)"
+            )
+        }
+        return key
+    }
+
+    private func work(on job: RecoveryJob) async throws -> Int32 {
+        let key = try key()
+        let metrics = Metrics()
+        let publisher = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
+        try await publisher.start()
+        let budget = CallQueue(
+            bucket: SharedCallBucket(
+                redis: redis, settings: settings.appStoreAPI.budget, metrics: metrics, log: .discarding),
+            settings: settings.appStoreAPI.budget)
+        let http = HTTPClient(settings: settings.appStoreAPI.http, loop: loop)
+        let client = ServerAPIClient(
+            bundleID: app.identity.bundleID, environment: environment, key: key, settings: settings.appStoreAPI,
+            http: http, budget: budget, metrics: metrics, log: log)
+        let run = RecoveryRun(
+            jobs: jobs,
+            backfill: Backfill(
+                app: app.id, client: client, verifier: NotificationVerifier(settings.appStore.verifier()),
+                seen: SeenNotifications(redis: redis, settings: settings.recovery), publisher: publisher,
+                names: settings.broker.names, settings: settings.recovery, metrics: metrics, log: log),
+            settling: nil, metrics: metrics, log: log)
+        let result: Result<Int32, any Error>
+        do { result = .success(try await work(on: job, run)) } catch { result = .failure(error) }
+        await http.close()
+        await publisher.drain()
+        return try result.get()
+    }
+
+    private func work(on job: RecoveryJob, _ run: RecoveryRun) async throws -> Int32 {
+        let progress = BackfillProgressLine("reading the notification history")
+        defer { progress.clear() }
+        do throws(RecoveryFailure) {
+            while true {
+                switch try await run.run(job.name, progress: { progress.show($0) }) {
+                case .done(let done):
+                    progress.clear()
+                    return show(done)
+                case .busy(let busy):
+                    progress.show(busy, "another process is at it, ")
+                    // Cancelled, the next look says what it thinks of it.
+                    try? await Task.sleep(for: .seconds(1))
+                case .idle:
+                    // Somebody else brought it to its end.
+                    let found: RecoveryJob?
+                    do throws(StoreError) { found = try await jobs.job(job.name) } catch { throw .store(error) }
+                    return show(found ?? job)
+                }
+            }
+        } catch {
+            progress.clear()
+            Console.error("\(error)\ngo on with: holdfast backfill --resume \(job.name)")
+            return 3
+        }
+    }
+
+    private func show(_ job: RecoveryJob) -> Int32 {
+        if asJSON {
+            var json = JSONWriter()
+            json.beginObject()
+            json.member("app", app.id.rawValue)
+            json.member("environment", environment.rawValue)
+            job.write(to: &json)
+            json.endObject()
+            Console.line(json.text)
+        } else {
+            Console.line(job.summary)
+        }
+        let figures = job.history.figures
+        return figures.unusable > 0 || job.taking == .nothing && figures.new > 0 ? 1 : 0
+    }
+}
+
+extension RecoveryJob {
+    /// For people.
+    fileprivate var summary: String {
+        let figures = history.figures
+        var lines = ["\(history.from.rfc3339) to \(history.until.rfc3339), \(Int(history.fraction * 100)) % read"]
+        lines.append("sent by Apple, by Apple's account  \(figures.sent)")
+        lines.append("  which Apple could not deliver    \(figures.undelivered)")
+        lines.append(
+            "  not with us                      \(figures.new)\(taking == .nothing ? "" : ", sent through the line")")
+        lines.append(
+            "  with us already                  \(figures.known)\(taking == .all ? ", sent through the line" : "")")
+        if figures.beyondMemory > 0 {
+            lines.append(
+                "  older than what is remembered    \(figures.beyondMemory)\(taking == .nothing ? "" : ", sent through the line")"
+            )
+        }
+        if figures.unusable > 0 { lines.append("  not to be used                   \(figures.unusable)") }
+        if lineages.found > 0 {
+            lines.append(
+                "subscriptions in doubt             \(lineages.found): \(lineages.settled) settled by asking, "
+                    + "\(lineages.settledMeanwhile) by news, \(lineages.open) open, \(lineages.failed) failed")
+        }
+        return lines.joined(separator: "\n")
+    }
+}

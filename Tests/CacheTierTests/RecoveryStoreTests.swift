@@ -1,0 +1,188 @@
+import Entitlements
+import Redis
+import Runtime
+import Synchronization
+import TestSupport
+import Testing
+import Time
+
+@testable import CacheTier
+
+@Suite("Recoveries in Redis", .timeLimit(.minutes(6))) struct RecoveryStoreTests {
+    private static let noon = Timestamp(milliseconds: 1_764_000_000_000)
+
+    private func job(_ name: String, _ phase: RecoveryJob.Phase = .history, at now: Timestamp = noon) -> RecoveryJob {
+        RecoveryJob(
+            name: name, cause: .command, phase: phase,
+            history: BackfillProgress(from: Self.noon - .seconds(60), until: Self.noon), at: now)
+    }
+
+    private func store(
+        _ redis: any RedisCommands, _ app: AppID, lease: Duration = .seconds(30)
+    ) -> RecoveryStore {
+        RecoveryStore(
+            redis: redis, app: app, environment: .production, clock: WallClock { Self.noon }, leaseTime: lease)
+    }
+
+    @Test func oneProcessIsAtItAtATimeAndADeadOnesWorkIsTakenOver() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let app = AppID(RedisServer.uniqueApp("recovery"))
+            let (first, second) = (store(redis, app, lease: .milliseconds(300)), store(redis, app))
+            var job = job("a")
+            try await first.add(job)
+            #expect(try await first.take("a"))
+            #expect(try await first.take("a"))
+            // Another one, meanwhile, can be worked on.
+            #expect(try await second.take("b"))
+            job.history.figures.sent = 5
+            try await first.save(job)
+            #expect(try await second.job("a")?.history.figures.sent == 5)
+            // The first one is heard of no more.
+            let isTakenOver = try await eventually { try await second.take("a") }
+            #expect(isTakenOver)
+            job.history.figures.sent = 6
+            var isRefused = false
+            do throws(RecoveryStore.Failure) { try await first.save(job) } catch {
+                if case .leaseLost = error { isRefused = true }
+            }
+            #expect(isRefused)
+            #expect(try await second.job("a")?.history.figures.sent == 5)
+            try await second.release("a")
+            #expect(try await first.take("a"))
+        }
+    }
+
+    @Test func finishedOnesAreKeptUpToABound() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let store = store(redis, AppID(RedisServer.uniqueApp("recovery")))
+            try await store.add(job("open", at: Self.noon - .seconds(9999)))
+            for number in 0..<30 {
+                try await store.add(job("done-\(number)", .done, at: Self.noon + .seconds(number)))
+            }
+            let names = try await store.jobs().map(\.name)
+            #expect(names.count == RecoveryStore.kept + 1)
+            #expect(names.first == "done-29")
+            #expect(names.last == "open")
+        }
+    }
+
+    @Test func whatManyProcessesNoticeAtOnceBecomesOneRecovery() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let store = store(redis, AppID(RedisServer.uniqueApp("recovery")))
+            let over = Self.noon + .seconds(7200)
+            for kind in [OutageNotice.Kind.dark, .light] {
+                try await withThrowingTaskGroup { group in
+                    for number in 0..<8 {
+                        group.addTask {
+                            let began = Self.noon + .seconds(number)
+                            _ = try await store.note(OutageNotice(kind, began: began, now: over + .seconds(number)))
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            let jobs = try await store.jobs()
+            #expect(jobs.count == 1)
+            #expect(jobs.first?.phase == .history)
+            #expect(jobs.first?.history.from == Self.noon - RecoverySettings().margin)
+        }
+    }
+
+    @Test func anAdoptedOutageIsAdoptedOnce() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let store = store(redis, AppID(RedisServer.uniqueApp("recovery")))
+            let dark = OutageNotice(.dark, began: Self.noon - .seconds(7200), now: Self.noon - .seconds(3600))
+            let waiting = try #require(try await store.note(dark))
+            #expect(try await store.adopt(waiting)?.phase == .history)
+            #expect(try await store.adopt(waiting) == nil)
+        }
+    }
+}
+
+@Suite("What was settled lately", .timeLimit(.minutes(6))) struct SeenNotificationsTests {
+    private static let noon = Timestamp(milliseconds: 1_764_000_000_000)
+
+    private static func listed(_ uuid: String, _ offset: Int = 0) -> SeenNotifications.Listed {
+        SeenNotifications.Listed(uuid: uuid, signedDate: noon + .seconds(offset))
+    }
+
+    private func memory(
+        _ redis: any RedisCommands, at time: Timestamp = noon, _ settings: RecoverySettings = RecoverySettings()
+    ) -> SeenNotifications {
+        SeenNotifications(redis: redis, settings: settings, clock: WallClock { time })
+    }
+
+    @Test func whatWasSettledIsKnownAndElseItIsNew() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let app = AppID(RedisServer.uniqueApp("seen"))
+            let memory = memory(redis)
+            try await memory.begin(app, .production)
+            for number in 0..<40 { try await memory.note("uuid-\(number)", of: app, in: .production) }
+            let asked = (0..<50).map { Self.listed("uuid-\($0)", 1) }
+            let verdicts = try await memory.verdicts(on: asked, of: app, in: .production)
+            #expect(verdicts == Array(repeating: .known, count: 40) + Array(repeating: .new, count: 10))
+            #expect(try await memory.knows("uuid-3", of: app, in: .production))
+            #expect(try await !memory.knows("uuid-43", of: app, in: .production))
+        }
+    }
+
+    @Test("Invariant 7: what the sandbox settled is not known in production")
+    func environmentsAreApart() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let app = AppID(RedisServer.uniqueApp("seen"))
+            let memory = memory(redis)
+            for environment in StoreEnvironment.allCases { try await memory.begin(app, environment) }
+            try await memory.note("a", of: app, in: .sandbox)
+            #expect(try await memory.verdicts(on: [Self.listed("a", 1)], of: app, in: .sandbox) == [.known])
+            #expect(try await memory.verdicts(on: [Self.listed("a", 1)], of: app, in: .production) == [.new])
+        }
+    }
+
+    @Test func whatIsOlderThanTheMemoryIsNotCalledNew() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let app = AppID(RedisServer.uniqueApp("seen"))
+            // Nobody has begun to remember.
+            #expect(
+                try await memory(redis).verdicts(on: [Self.listed("a")], of: app, in: .production) == [.beyondMemory])
+            try await memory(redis).begin(app, .production)
+            try await memory(redis, at: Self.noon + .seconds(600)).begin(app, .production)
+            let early = [Self.listed("a", -1), Self.listed("b", 1)]
+            #expect(try await memory(redis).verdicts(on: early, of: app, in: .production) == [.beyondMemory, .new])
+            // Eight days later a week is remembered.
+            try await memory(redis).note("b", of: app, in: .production)
+            let later = memory(redis, at: Self.noon + .seconds(8 * 86_400))
+            let old = [Self.listed("a", 1), Self.listed("c", 2 * 86_400)]
+            #expect(try await later.verdicts(on: old, of: app, in: .production) == [.beyondMemory, .new])
+        }
+    }
+
+    @Test("Invariant 10: it remembers so many, lets go of the oldest, and knows that it did")
+    func theMemoryIsBounded() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let app = AppID(RedisServer.uniqueApp("seen"))
+            var settings = RecoverySettings()
+            settings.seenMaximum = 160
+            try await memory(redis, settings).begin(app, .production)
+            for number in 0..<1000 {
+                try await memory(redis, at: Self.noon + .seconds(number), settings).note(
+                    "uuid-\(number)", of: app, in: .production)
+            }
+            let now = memory(redis, at: Self.noon + .seconds(1000), settings)
+            let verdicts = try await now.verdicts(
+                on: (0..<1000).map { Self.listed("uuid-\($0)", $0) }, of: app, in: .production)
+            let known = verdicts.count { $0 == .known }
+            #expect(known == 160)
+            #expect(verdicts.last == .known)
+            // None of those that it let go of counts as new.
+            #expect(!verdicts.contains(.new))
+            #expect(
+                try await now.verdicts(on: [Self.listed("other", 999)], of: app, in: .production) == [.new])
+        }
+    }
+}
+
+extension SeenNotificationsTests {
+    private func memory(_ redis: any RedisCommands, _ settings: RecoverySettings) -> SeenNotifications {
+        memory(redis, at: Self.noon, settings)
+    }
+}
