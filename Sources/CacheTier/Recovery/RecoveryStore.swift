@@ -44,14 +44,19 @@ package struct RecoveryStore: Sendable {
     }
 
     /// All of them, the newest first. What another version wrote in a form of its own is left out.
-    package func jobs() async throws(StoreError) -> [RecoveryJob] {
+    package func jobs() async throws(StoreError) -> [RecoveryJob] { try await entered().jobs }
+
+    /// With the number that is raised whenever something is entered about an outage.
+    private func entered() async throws(StoreError) -> (jobs: [RecoveryJob], number: String) {
         let fields = try await link.send("HGETALL", key).array ?? []
         var jobs: [RecoveryJob] = []
+        var number = "0"
         for pair in stride(from: 0, to: fields.count - 1, by: 2) {
-            guard fields[pair].string?.hasPrefix("j:") == true, let bytes = fields[pair + 1].bytes else { continue }
-            if let job = RecoveryJob(bytes) { jobs.append(job) }
+            guard let name = fields[pair].string, let bytes = fields[pair + 1].bytes else { continue }
+            if name == "n" { number = String(decoding: bytes, as: UTF8.self) }
+            if name.hasPrefix("j:"), let job = RecoveryJob(bytes) { jobs.append(job) }
         }
-        return jobs.sorted { ($1.createdAt, $1.name) < ($0.createdAt, $0.name) }
+        return (jobs.sorted { ($1.createdAt, $1.name) < ($0.createdAt, $0.name) }, number)
     }
 
     package func job(_ name: String) async throws(StoreError) -> RecoveryJob? {
@@ -68,24 +73,27 @@ package struct RecoveryStore: Sendable {
     /// is to be done.
     @discardableResult
     package func note(_ notice: OutageNotice) async throws(StoreError) -> RecoveryJob? {
-        for _ in 0..<16 {
-            let jobs = try await jobs()
+        for _ in 0..<32 {
+            let (jobs, number) = try await entered()
             guard let job = notice.job(among: jobs, margin: settings.margin, lanes: settings.lanes) else { return nil }
-            if try await replace(jobs.first { $0.name == job.name }, by: job) { return job }
+            if try await replace(jobs.first { $0.name == job.name }, by: job, number) { return job }
         }
         throw .contended
     }
 
-    /// Begins a recovery whose outage nobody watches any more; false when it has changed since it was read.
+    /// Begins a recovery whose outage nobody watches any more; nil while somebody does, or when somebody was faster.
     package func adopt(_ job: RecoveryJob) async throws(StoreError) -> RecoveryJob? {
+        let number = try await entered().number
         guard let begun = job.orphaned(at: clock.now(), lanes: settings.lanes) else { return nil }
-        return try await replace(job, by: begun) ? begun : nil
+        return try await replace(job, by: begun, number) ? begun : nil
     }
 
-    private func replace(_ seen: RecoveryJob?, by job: RecoveryJob) async throws(StoreError) -> Bool {
+    private func replace(
+        _ seen: RecoveryJob?, by job: RecoveryJob, _ number: String
+    ) async throws(StoreError) -> Bool {
         try await link.evaluate(
             RecoveryScripts.replace, keys: [key],
-            arguments: ["j:\(job.name)", .bytes(seen?.bytes ?? []), .bytes(job.bytes)]) != nil
+            arguments: [.text(number), "j:\(job.name)", .bytes(seen?.bytes ?? []), .bytes(job.bytes)]) != nil
     }
 
     private func prune() async throws(StoreError) {
@@ -125,11 +133,13 @@ package struct RecoveryStore: Sendable {
 }
 
 private enum RecoveryScripts {
-    /// Answers 0 when what the caller saw is no longer so. KEYS: hash. ARGV: field, what was seen or nothing, value.
+    /// Answers 0 when what the caller saw is no longer so: another outage was entered, or the recovery went on.
+    /// KEYS: hash. ARGV: number seen, field, what was seen or nothing, value.
     static let replace = RedisScript(
         """
-        if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
-        redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-        return 1
+        if (redis.call('HGET', KEYS[1], 'n') or '0') ~= ARGV[1] then return 0 end
+        if (redis.call('HGET', KEYS[1], ARGV[2]) or '') ~= ARGV[3] then return 0 end
+        redis.call('HSET', KEYS[1], ARGV[2], ARGV[4])
+        return redis.call('HINCRBY', KEYS[1], 'n', 1)
         """)
 }

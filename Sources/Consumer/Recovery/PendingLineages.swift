@@ -7,8 +7,7 @@ import Time
 /// for their payers may be without access, then by the end of their hold.
 ///
 /// Found by a walk over all holders. An index of what is due would find them at once and would have to be kept by every
-/// write; what is due when is another question (`issue 6`, the cadence of checks), and this one is asked after an outage
-/// only.
+/// write, while this is asked after an outage only, when a minute more or less is nothing beside a hold of a day.
 struct PendingLineages {
     struct Pending: Sendable, Hashable {
         let lineage: LineageID
@@ -23,25 +22,29 @@ struct PendingLineages {
         of app: AppID, in environment: StoreEnvironment, redis: any RedisCommands, map: ProductMap,
         policy: EvaluationPolicy, at now: Timestamp, step: () async throws(RecoveryFailure) -> Void
     ) async throws(RecoveryFailure) {
-        var scan = HolderScan(redis: redis, app: app)
-        var cursor = HolderScan.beginning
+        let parts: [any RedisCommands]
+        do throws(RedisError) { parts = try await redis.parts() } catch { throw .store(.redis(error)) }
         var known: Set<LineageID> = []
-        repeat {
-            if Task.isCancelled { throw .ended }
-            let batch: HolderScan.Batch
-            do throws(StoreError) { batch = try await scan.batch(after: cursor) } catch { throw .store(error) }
-            for holder in batch.found where holder.environment == environment {
-                for record in holder.records {
-                    let evaluation = record.evaluated(at: now, map: map, policy: policy)
-                    guard evaluation.isInDoubt, known.insert(record.lineage).inserted else { continue }
-                    found.append(
-                        Pending(
-                            lineage: record.lineage, servedUntil: evaluation.access ? evaluation.validUntil : nil))
+        for part in parts {
+            var scan = HolderScan(redis: part, app: app)
+            var cursor = HolderScan.beginning
+            repeat {
+                if Task.isCancelled { throw .ended }
+                let batch: HolderScan.Batch
+                do throws(StoreError) { batch = try await scan.batch(after: cursor) } catch { throw .store(error) }
+                for holder in batch.found where holder.environment == environment {
+                    for record in holder.records {
+                        let evaluation = record.evaluated(at: now, map: map, policy: policy)
+                        guard evaluation.isInDoubt, known.insert(record.lineage).inserted else { continue }
+                        found.append(
+                            Pending(
+                                lineage: record.lineage, servedUntil: evaluation.access ? evaluation.validUntil : nil))
+                    }
                 }
-            }
-            cursor = batch.cursor
-            try await step()
-        } while cursor != HolderScan.beginning
+                cursor = batch.cursor
+                try await step()
+            } while cursor != HolderScan.beginning
+        }
         found.sort { $0.isMoreUrgent(than: $1) }
     }
 }

@@ -31,7 +31,7 @@ struct BackfillSession {
         let app = try settings.app(named: arguments.value("app"))
         let log = Log(part: "backfill", minimum: max(settings.logLevel, .warning))
         let loop = try EventLoop(name: "backfill")
-        let redis = RedisClient(name: "backfill", settings: settings.redis, loop: loop, log: log)
+        let redis = settings.redis.connector(loop: loop, log: log).link("backfill")
         await redis.start()
         let result: Result<Int32, any Error>
         do {
