@@ -26,14 +26,16 @@ package struct Backfill: Sendable {
     private let publisher: any MessagePublisher
     private let names: BrokerNames
     private let settings: RecoverySettings
+    private let applyPatience: Duration
     private let clock: WallClock
     private let metrics: RecoveryMetrics
     private let log: Log
 
+    /// `applyPatience` is how long it waits in the end for consumers to settle what it sent.
     package init(
         app: AppID, client: ServerAPIClient, verifier: NotificationVerifier, seen: SeenNotifications,
         publisher: any MessagePublisher, names: BrokerNames, settings: RecoverySettings = RecoverySettings(),
-        clock: WallClock = .system, metrics: Metrics = Metrics(), log: Log = .discarding
+        applyPatience: Duration = .seconds(30), clock: WallClock = .system, metrics: Metrics = Metrics(), log: Log = .discarding
     ) {
         self.app = app
         self.client = client
@@ -42,6 +44,7 @@ package struct Backfill: Sendable {
         self.publisher = publisher
         self.names = names
         self.settings = settings
+        self.applyPatience = applyPatience
         self.clock = clock
         self.metrics = RecoveryMetrics(metrics, app: app, environment: client.environment)
         self.log = log.part("backfill").with([
@@ -254,7 +257,7 @@ package struct Backfill: Sendable {
     /// Waits a while until consumers have settled these: whoever looks at lineages next need not ask Apple about what is
     /// on its way.
     private func untilApplied(_ uuids: [String]) async {
-        let end = ContinuousClock.now + .seconds(30)
+        let end = ContinuousClock.now + applyPatience
         for uuid in uuids {
             while ContinuousClock.now < end, !Task.isCancelled {
                 do throws(StoreError) {

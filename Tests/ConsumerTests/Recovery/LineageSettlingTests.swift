@@ -2,6 +2,7 @@ import AppStore
 import Broker
 import CacheTier
 import Entitlements
+import JSON
 import Redis
 import Runtime
 import Synchronization
@@ -16,7 +17,7 @@ import Time
     private static let now = Timestamp(milliseconds: 1_764_000_000_000)
     private static let product = "pro.month"
 
-    private struct Shop {
+    private final class Shop: Sendable {
         let app = AppID(RedisServer.uniqueApp("settling"))
         let redis: RedisClient
         let store: LineageStore
@@ -26,6 +27,11 @@ import Time
         let publisher = SettlingPublisher()
         let lines = Lines()
         let asked = Mutex<[String]>([])
+
+        init(_ redis: RedisClient) {
+            self.redis = redis
+            store = LineageStore(redis: redis)
+        }
 
         func lineage(_ id: String) -> LineageID {
             LineageID(app: app, environment: .production, originalTransactionID: id)
@@ -84,7 +90,7 @@ import Time
         let redis = RedisClient(name: "settling", settings: settings, loop: loop)
         await redis.start()
         let result: Result<Void, any Error>
-        do { result = .success(try await body(Shop(redis: redis, store: LineageStore(redis: redis)))) } catch {
+        do { result = .success(try await body(Shop(redis))) } catch {
             result = .failure(error)
         }
         await redis.close()
@@ -102,11 +108,12 @@ import Time
             try await shop.sell("000000000005", ended: .seconds(-3600))
             let settling = shop.settling { record throws(LineageSettling.Silence) in shop.renewed(record) }
             let done = try await settling.run(shop.job) { _ in }
-            #expect(
-                shop.asked.withLock { $0 } == ["000000000003", "000000000002", "000000000004", "000000000001"])
+            let asked = shop.asked.withLock { $0 }
+            #expect(asked == ["000000000003", "000000000002", "000000000004", "000000000001"])
             #expect(done.lineages.found == 4)
             #expect(done.lineages.settled == 4)
-            #expect(Set(shop.publisher.uuids) == Set((1...4).map { "statuses-00000000000\($0)" }))
+            let expected = Set((1...4).map { "statuses-00000000000\($0)" })
+            #expect(Set(shop.publisher.uuids) == expected)
             let audit = shop.lines.all.filter { $0["event"]?.string == "Apple was asked about a lineage" }
             #expect(audit.count == 4)
             #expect(audit.first?["lineage"]?.string == "000000000003")
@@ -131,7 +138,8 @@ import Time
                 return shop.renewed(record)
             }
             let done = try await settling.run(shop.job) { _ in }
-            #expect(shop.asked.withLock { $0 } == ["000000000001"])
+            let asked = shop.asked.withLock { $0 }
+            #expect(asked == ["000000000001"])
             #expect(done.lineages.settledMeanwhile == 1)
             #expect(done.lineages.asked == 1)
         }
@@ -152,7 +160,8 @@ import Time
                 if case .appleSilent = error { isSilent = true }
             }
             #expect(isSilent)
-            #expect(calls.withLock { $0 } == 5)
+            let count = calls.withLock { $0 }
+            #expect(count == 5)
             #expect(shop.publisher.messages.isEmpty)
         }
     }
