@@ -148,6 +148,10 @@ if Context.environment["HOLDFAST_BENCHMARKS"] != nil {
         .executableTarget(
             name: "SnapshotBenchmark", dependencies: ["CacheTier", "Redis", "Entitlements", "Runtime", "Time"],
             path: "Benchmarks/Snapshot", swiftSettings: strict))
+    package.targets.append(
+        .executableTarget(
+            name: "DrainBenchmark", dependencies: ["Gateway", "Broker", "Runtime"], path: "Benchmarks/Drain",
+            swiftSettings: strict))
 }
 
 // Only the targets named here, with what they need: a few of them are built in a fraction of the time (`ops/lives`,

@@ -26,7 +26,7 @@ struct LineProcess {
             redis: try Self.redis(settings, "product-maps", metrics, log), metrics: metrics, log: log)
         let (apple, asking) = try Self.apple(settings, metrics, log)
         services =
-            try [maps] + asking
+            try [maps] + asking + Self.watchingForOutages(settings, apple, metrics, log)
             + roles.flatMap { role in
                 switch role {
                 case .gateway: try Self.gateway(settings, maps, verifier, apple, metrics, log)
@@ -152,6 +152,11 @@ struct LineProcess {
             },
             metrics: metrics, log: log.part("operations"))
         let asking: [any Service] = revocation.map { [$0] } ?? []
-        return [operations, redis, publisher] + asking + [recompute, consumer]
+        let recovery: [any Service] =
+            settings.recovery.isAutomatic
+            ? [
+                AppleRecovery(settings, maps, verifier, apple, redis: redis, publisher: publisher, metrics, log)
+            ] : []
+        return [operations, redis, publisher] + asking + [recompute, consumer] + recovery
     }
 }

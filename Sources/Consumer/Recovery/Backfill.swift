@@ -35,7 +35,8 @@ package struct Backfill: Sendable {
     package init(
         app: AppID, client: ServerAPIClient, verifier: NotificationVerifier, seen: SeenNotifications,
         publisher: any MessagePublisher, names: BrokerNames, settings: RecoverySettings = RecoverySettings(),
-        applyPatience: Duration = .seconds(30), clock: WallClock = .system, metrics: Metrics = Metrics(), log: Log = .discarding
+        applyPatience: Duration = .seconds(30), clock: WallClock = .system, metrics: Metrics = Metrics(),
+        log: Log = .discarding
     ) {
         self.app = app
         self.client = client

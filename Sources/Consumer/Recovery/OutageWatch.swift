@@ -1,3 +1,4 @@
+package import AppStore
 package import CacheTier
 package import Entitlements
 package import Runtime
@@ -32,42 +33,34 @@ package actor OutageWatch: Service {
     }
 
     package nonisolated let name = "outage-watch"
-    private let sightings: @Sendable () async -> AsyncStream<Sighting>
     private let note: Note
     private let pulse: Duration
     private let clock: WallClock
     private let log: Log
     /// What Redis is to be told. One that is over is told once, one that lasts again and again.
     private var untold: [Place: Sighting] = [:]
-    private var work: [Task<Void, Never>] = []
+    private var work: Task<Void, Never>?
 
     /// `note` enters one into Redis; one that lasts is told every `pulse`, so that others see that somebody watches it.
     package init(
-        pulse: Duration = .seconds(10), clock: WallClock = .system, log: Log,
-        sightings: @escaping @Sendable () async -> AsyncStream<Sighting>, note: @escaping Note
+        pulse: Duration = .seconds(10), clock: WallClock = .system, log: Log, note: @escaping Note
     ) {
         self.pulse = pulse
         self.clock = clock
         self.log = log.part("outage-watch")
-        self.sightings = sightings
         self.note = note
     }
 
-    package func start() async {
-        let stream = await sightings()
-        work = [
-            Task(name: name) { for await sighting in stream { await self.noticed(sighting) } },
-            Task(name: "\(name)-pulse") { await self.beat() },
-        ]
-    }
+    package func start() async { work = Task(name: name) { await self.beat() } }
 
     package func drain() async {
-        for task in work { task.cancel() }
-        for task in work { await task.value }
-        work = []
+        let work = self.work.take()
+        work?.cancel()
+        await work?.value
     }
 
-    private func noticed(_ sighting: Sighting) async {
+    /// Takes in what this process has noticed, and enters it at once, or as soon as Redis is there.
+    package func noticed(_ sighting: Sighting) async {
         untold[Place(app: sighting.app, environment: sighting.environment)] = sighting
         await tell()
     }
@@ -91,5 +84,16 @@ package actor OutageWatch: Service {
                     ["app": .init(place.app), "environment": .init(place.environment.rawValue), "error": .init(error)])
             }
         }
+    }
+}
+
+extension OutageWatch.Sighting {
+    /// Nil for a change that no outage is behind.
+    package init?(_ change: AppleHealthMonitor.Change) {
+        guard let began = change.outageBegan else { return nil }
+        // Apple was there when it answered last; nobody knows when it went after that.
+        self.init(
+            app: change.app, environment: change.environment, change.to == .fine ? .light : .dark,
+            began: change.lastGood.map { min($0, began) } ?? began)
     }
 }

@@ -1,0 +1,68 @@
+import AppStore
+import Broker
+import CacheTier
+import Consumer
+import Entitlements
+import Redis
+import Runtime
+
+extension LineProcess {
+    /// What enters Apple's outages into Redis, whichever process notices them. Made before Apple's health is asked for.
+    static func watchingForOutages(
+        _ settings: HoldfastSettings, _ apple: AppleClients, _ metrics: Metrics, _ log: Log
+    ) throws -> [any Service] {
+        guard !apple.stores.isEmpty, settings.recovery.isAutomatic else { return [] }
+        let redis = try settings.redis.connector(loop: EventLoop(name: "outages"), metrics: metrics, log: log)
+            .link("outages")
+        let watch = OutageWatch(log: log) { sighting, notice throws(StoreError) in
+            try await RecoveryStore(
+                redis: redis, app: sighting.app, environment: sighting.environment, settings: settings.recovery
+            ).note(notice)
+        }
+        let follower = AppleHealthFollower(name: "outages", health: apple.health) { change in
+            if let sighting = OutageWatch.Sighting(change) { await watch.noticed(sighting) }
+        }
+        return [redis, watch, follower]
+    }
+}
+
+extension AppleRecovery {
+    /// Of every app that has a key, in both environments.
+    convenience init(
+        _ settings: HoldfastSettings, _ maps: any ProductMapSource, _ verifier: NotificationVerifier,
+        _ apple: AppleClients, redis: any RedisLink, publisher: BrokerPublisher, _ metrics: Metrics, _ log: Log
+    ) {
+        let rules = settings.storeRules(maps)
+        let store = LineageStore(redis: redis, settings: settings.store, rules: rules, metrics: metrics)
+        let seen = SeenNotifications(redis: redis, settings: settings.recovery)
+        var subjects: [Subject] = []
+        for app in settings.apps {
+            for environment in StoreEnvironment.allCases {
+                guard let client = apple.client(for: app.id, environment) else { continue }
+                let inquiry = StatusInquiry(client: client, verifier: verifier.verifier, identity: app.identity)
+                let run = RecoveryRun(
+                    jobs: RecoveryStore(
+                        redis: redis, app: app.id, environment: environment, settings: settings.recovery),
+                    backfill: Backfill(
+                        app: app.id, client: client, verifier: verifier, seen: seen, publisher: publisher,
+                        names: settings.broker.names, settings: settings.recovery, metrics: metrics, log: log),
+                    settling: LineageSettling(
+                        app: app.id, environment: environment, redis: redis, store: store,
+                        rules: rules[app.id] ?? StoreRules(), publisher: publisher, names: settings.broker.names,
+                        settings: settings.recovery, metrics: metrics, log: log,
+                        ask: LineageSettling.asking(inquiry)),
+                    metrics: metrics, log: log)
+                subjects.append(
+                    Subject(run: run) {
+                        switch apple.health.health(of: app.id, environment) {
+                        case .fine, .notAsked: true
+                        case .degraded, .unreachable: false
+                        }
+                    })
+            }
+        }
+        self.init(subjects: subjects, lookEvery: settings.recovery.lookEvery, log: log) {
+            redis.isConnected && publisher.isConnected
+        }
+    }
+}
