@@ -1,6 +1,7 @@
 package import AppStore
-package import Broker
+import Broker
 import Entitlements
+import Time
 
 extension LineageSettling {
     /// Asks Apple by way of `inquiry`, ahead of everything but what somebody waits for.

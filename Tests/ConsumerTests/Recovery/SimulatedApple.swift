@@ -26,21 +26,24 @@ final class SimulatedApple: Sendable {
     let clock: HandSetClock
     let simulator: Simulator
     let client: ServerAPIClient
+    let key: ServerAPIKey
     let verifier: NotificationVerifier
 
     /// `notificationURL` is where notifications go; by default nobody listens there, so that their fate is a failure, and
     /// they are in the history all the same.
     static func with(
         environment: StoreEnvironment = .production, notificationURL: String = "http://127.0.0.1:1/",
-        clock: HandSetClock = HandSetClock(), _ body: (SimulatedApple) async throws -> Void
+        clock: HandSetClock = HandSetClock(), identity: SimulatorIdentity? = nil, history: Int = 100_000,
+        _ body: (SimulatedApple) async throws -> Void
     ) async throws {
         let loops = [try EventLoop(name: "store"), try EventLoop(name: "server"), try EventLoop(name: "client")]
         let catalog = try StoreKitFile.parse(try File.bytes(at: "\(Command.packageFolder)/ops/demo.storekit"))
-        let identity = try SimulatorIdentity(makingAt: clock.now)
+        let identity = if let identity { identity } else { try SimulatorIdentity(makingAt: clock.now) }
         var store = StoreSettings(seed: .random(in: .min ... .max))
         store.environment = environment == .production ? .production : .sandbox
         let simulator = Simulator(
-            settings: SimulatorSettings(store: store, catalog: catalog, notificationURL: notificationURL),
+            settings: SimulatorSettings(
+                store: store, catalog: catalog, notificationURL: notificationURL, maximumHistory: history),
             identity: identity, loop: loops[0], serverLoops: [loops[1]], clock: clock.wall, log: .discarding)
         try await simulator.start()
         var settings = ServerAPISettings()
@@ -50,13 +53,13 @@ final class SimulatedApple: Sendable {
         let http = HTTPClient(settings: settings.http, loop: loops[2])
         let result: Result<Void, any Error>
         do {
+            let key = ServerAPIKey(keyID: identity.keyID, issuerID: identity.issuerID, key: identity.apiKey)
             let client = ServerAPIClient(
-                bundleID: store.bundleID, environment: environment,
-                key: ServerAPIKey(keyID: identity.keyID, issuerID: identity.issuerID, key: identity.apiKey),
-                settings: settings, http: http, budget: UnlimitedCalls(), clock: clock.wall)
+                bundleID: store.bundleID, environment: environment, key: key, settings: settings, http: http,
+                budget: UnlimitedCalls(), clock: clock.wall)
             let roots = try TrustedRoots(der: [identity.authority.rootDER])
             let apple = SimulatedApple(
-                clock: clock, simulator: simulator, client: client,
+                clock: clock, simulator: simulator, client: client, key: key,
                 verifier: NotificationVerifier(JWSVerifier(roots: roots)))
             result = .success(try await body(apple))
         } catch { result = .failure(error) }
@@ -66,7 +69,11 @@ final class SimulatedApple: Sendable {
         try result.get()
     }
 
-    private init(clock: HandSetClock, simulator: Simulator, client: ServerAPIClient, verifier: NotificationVerifier) {
+    private init(
+        clock: HandSetClock, simulator: Simulator, client: ServerAPIClient, key: ServerAPIKey,
+        verifier: NotificationVerifier
+    ) {
+        self.key = key
         self.clock = clock
         self.simulator = simulator
         self.client = client
@@ -77,6 +84,16 @@ final class SimulatedApple: Sendable {
     func pass(_ duration: Duration) async {
         clock.advance(by: duration)
         await simulator.tick()
+    }
+
+    /// Apple is away: nothing is notified, and every call of the API fails; or it is there again. What was not notified
+    /// meanwhile is not sent any more.
+    func goAway(_ away: Bool) async {
+        await loseNotifications(away)
+        var behaviour = await simulator.apiBehaviour
+        behaviour.failStatus = away ? 503 : 0
+        behaviour.failPercent = away ? 100 : 0
+        await simulator.setBehaviour(api: behaviour)
     }
 
     /// What is notified from now on is lost, or not.
