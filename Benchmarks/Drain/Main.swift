@@ -2,7 +2,6 @@ import Broker
 import Gateway
 import Glibc
 import Runtime
-import Synchronization
 
 /// What `Benchmarks/drain` measures: how fast a spool drains, and how long a new notification waits for RabbitMQ's confirm
 /// with and without that going on. `DrainBenchmark PORT FOLDER RECORDS CONNECTIONS`, with RabbitMQ on that port.
@@ -81,9 +80,8 @@ import Synchronization
         _ intake: IntakeStore, _ connections: Int, _ body: [UInt8],
         until isOver: @escaping @Sendable (ContinuousClock.Instant) -> Bool
     ) async -> Load {
-        let result = Mutex(Load())
         let began = ContinuousClock.now
-        await withDiscardingTaskGroup { group in
+        var load = await withTaskGroup(of: Load.self) { group in
             for side in 0..<connections {
                 group.addTask {
                     var mine = Load()
@@ -93,17 +91,16 @@ import Synchronization
                         mine.waits.append(.now - sent)
                         if place != .broker { mine.spooled += 1 }
                     }
-                    result.withLock {
-                        $0.waits += mine.waits
-                        $0.spooled += mine.spooled
-                    }
+                    return mine
                 }
             }
+            return await group.reduce(into: Load()) {
+                $0.waits += $1.waits
+                $0.spooled += $1.spooled
+            }
         }
-        return result.withLock {
-            $0.time = .now - began
-            return $0
-        }
+        load.time = .now - began
+        return load
     }
 
     private static func report(_ name: String, _ load: Load) {

@@ -1,6 +1,5 @@
 import Broker
 import Runtime
-import Synchronization
 import TestSupport
 import Testing
 
@@ -52,28 +51,14 @@ import Testing
         let drained = fixture.metrics.counter("holdfast_spool_drained_total", "")
         try await drainer.start()
 
-        let sent = Mutex<[Sent]>([])
-        await withDiscardingTaskGroup { group in
+        let all = await withTaskGroup(of: [Sent].self) { group in
             for side in 0..<Self.sides {
-                group.addTask {
-                    // Until the backlog is gone; each side sends some in any case.
-                    var number = 0
-                    while spool.pending > 0 && number < 100_000 || number < 10 {
-                        let isBehind = spool.pending > 0
-                        let before = drained.value
-                        let place = await intake.store(
-                            IntakeMessage(messageID: "new-\(side)-\(number)", body: body))
-                        let one = Sent(
-                            place: place, overtakenBy: Int(drained.value - before), wasBehindBacklog: isBehind)
-                        sent.withLock { $0.append(one) }
-                        number += 1
-                    }
-                }
+                group.addTask { await Self.send(from: side, intake, spool, drained, body) }
             }
+            return await group.reduce(into: []) { $0 += $1 }
         }
         #expect(spool.pending == 0)
         #expect(drained.value == UInt64(Self.backlog))
-        let all = sent.withLock { $0 }
         let spooled = all.count { $0.place != .broker }
         #expect(spooled == 0, "a healthy broker took none of these directly")
         let meanwhile = all.filter(\.wasBehindBacklog)
@@ -88,5 +73,20 @@ import Testing
         await publisher.drain()
         await spool.drain()
         try await inspector.deleteTopology()
+    }
+
+    /// Sends one after the other until the backlog is gone; a few in any case.
+    private static func send(
+        from side: Int, _ intake: IntakeStore, _ spool: Spool, _ drained: Counter, _ body: [UInt8]
+    ) async -> [Sent] {
+        var sent: [Sent] = []
+        while spool.pending > 0 && sent.count < 100_000 || sent.count < 10 {
+            let isBehind = spool.pending > 0
+            let before = drained.value
+            let place = await intake.store(IntakeMessage(messageID: "new-\(side)-\(sent.count)", body: body))
+            sent.append(
+                Sent(place: place, overtakenBy: Int(drained.value - before), wasBehindBacklog: isBehind))
+        }
+        return sent
     }
 }

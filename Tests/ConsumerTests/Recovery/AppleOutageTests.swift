@@ -1,4 +1,5 @@
 import AppStore
+import Broker
 import CacheTier
 import Entitlements
 import JSON
@@ -90,7 +91,19 @@ struct AppleOutageTests {
                     }
                 }
             }
-            try await noPayerIsWithoutAccess(customers, line, apple)
+            try await noPayerIsWithoutAccess(customers.filter { $0.fate != .comesBack }, line, apple)
+        }
+        try await whoCameBackUnheardIsWithoutAccess(customers, line, apple)
+    }
+
+    /// The rule `renewalOff`, and what it costs: the last that was heard of these is that they will not renew, so their
+    /// periods ended in time. That they thought better of it, only Apple could tell; the recovery gives access back.
+    private func whoCameBackUnheardIsWithoutAccess(
+        _ customers: [Customer], _ line: OutageLine, _ apple: SimulatedApple
+    ) async throws {
+        for customer in customers where customer.fate == .comesBack {
+            #expect(await Self.pays(customer.account, apple))
+            #expect(try await line.active(customer.account).isEmpty)
         }
     }
 

@@ -104,7 +104,7 @@ final class OutageLine: Sendable {
     /// The parts of a process that ask Apple.
     func clients(of apple: SimulatedApple, loop: EventLoop) -> AppleClients {
         var settings = ServerAPISettings()
-        settings.productionURL = apple.simulator.url
+        settings.productionURL = apple.url
         settings.sandboxURL = "http://127.0.0.1:1"
         settings.http.totalTimeout = .seconds(30)
         var health = AppleHealthSettings()

@@ -80,6 +80,8 @@ final class SimulatedApple: Sendable {
         self.verifier = verifier
     }
 
+    var url: String { simulator.url }
+
     /// Lets time pass, and everything happen in the store that is due by then.
     func pass(_ duration: Duration) async {
         clock.advance(by: duration)
