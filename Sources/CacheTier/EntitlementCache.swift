@@ -261,7 +261,9 @@ package final class EntitlementCache: Service {
                     age: now - $0, cause: .storeSilent, liveFor: settings.liveFor, staleBound: settings.staleBound)
             } ?? ServiceGrade(.b, .storeSilentTooLong)
         let grade = ServiceGrade.worse(store, apple(of: key).grade)
-        return Silence(level: grade.level, reason: grade.reason, asOf: heard.map { clock.now() - (now - $0) })
+        return Silence(
+            level: grade.level, reason: grade.reason,
+            asOf: heard.map { clock.now() - (now - $0) } ?? snapshot?.lastHeard)
     }
 
     // MARK: Redis

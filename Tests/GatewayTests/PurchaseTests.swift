@@ -74,7 +74,11 @@ import Time
             let answer = try await desk.post([try sender.transaction("1")])
             #expect(answer.status == 202)
             #expect(answer.decisions == ["pending"])
+            // Nobody was ever heard from, and that is not "has nothing".
             #expect(answer.json["entitlements"] == nil)
+            #expect(answer.json["service"]?["level"]?.string == "B")
+            #expect(answer.json["service"]?["asOf"]?.isNull == true)
+            #expect(answer.headers["Holdfast-Service-Level"] == "B")
             let message = try #require(try desk.messages.first)
             #expect(message.decisions.isEmpty && message.posted.signedTransactions.count == 1)
             #expect(try await desk.post([try sender.transaction("1")], query: "dryRun=true").status == 503)

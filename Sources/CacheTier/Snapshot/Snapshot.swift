@@ -70,6 +70,9 @@ package final class Snapshot: Service {
     /// Whether some rows are of a store that lost its data, which has not got them back yet.
     var owesStore: Bool { state.now.meta?.former != nil }
 
+    /// When the feed was last heard, by the clock of then; also before this process began.
+    var lastHeard: Timestamp? { state.now.meta?.heard }
+
     /// The customer as the snapshot has it; nil when the snapshot has never heard of it, or cannot say.
     func find(_ key: CustomerKey) async -> SnapshotFound? {
         let found: SnapshotFile.Found?
