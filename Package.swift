@@ -48,6 +48,8 @@ let package = Package(
         library(
             "Consumer", ["JSON", "Time", "Runtime", "Broker", "Redis", "Entitlements", "AppStore", "CacheTier"]),
         library(
+            "EmbeddedQueue", ["Time", "Runtime", "Redis", "Broker", "EmbeddedStore", "Gateway", "Consumer"]),
+        library(
             "Replay",
             [
                 "CLibraries", "JSON", "Time", "Runtime", "Broker", "Redis", "Entitlements", "AppStore", "CacheTier",
@@ -58,6 +60,7 @@ let package = Package(
             name: "Holdfast",
             dependencies: [
                 "Gateway", "Consumer", "Replay", "Simulator", "CacheTier", "AppStore", "Entitlements", "Redis",
+                "EmbeddedStore", "EmbeddedQueue",
                 "Broker",
                 "HTTP", "Runtime", "Time", "JSON",
             ],
@@ -111,6 +114,17 @@ let package = Package(
             [
                 "Holdfast", "Replay", "Consumer", "CacheTier", "AppStore", "Entitlements", "Redis", "Broker", "Runtime",
                 "Time", "JSON",
+            ]),
+        // A process for the embedded queue's tests to kill; shipped with nothing.
+        .executableTarget(
+            name: "QueueProbe", dependencies: ["EmbeddedQueue", "EmbeddedStore", "Broker", "Redis", "Runtime"],
+            path: "Tests/QueueProbe", swiftSettings: strict),
+        tests(
+            "EmbeddedQueueTests",
+            [
+                "QueueProbe", "EmbeddedQueue", "EmbeddedStore", "CacheTier", "Entitlements", "Gateway", "Consumer",
+                "Broker", "Redis", "Runtime",
+                "Time",
             ]),
         tests("SimulatorTests", ["Simulator", "AppStore", "Entitlements", "HTTP", "Runtime", "Time", "JSON"]),
         tests(

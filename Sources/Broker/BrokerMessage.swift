@@ -39,6 +39,27 @@ package struct BrokerDelivery: Sendable {
     /// Valid on the connection it came by, and on no other.
     let tag: UInt64
     var connection: UInt64 = 0
+
+    init(
+        message: BrokerMessage, exchange: String, routingKey: String, isRedelivered: Bool, deliveryCount: Int,
+        streamOffset: Int64?, tag: UInt64, connection: UInt64 = 0
+    ) {
+        self.message = message
+        self.exchange = exchange
+        self.routingKey = routingKey
+        self.isRedelivered = isRedelivered
+        self.deliveryCount = deliveryCount
+        self.streamOffset = streamOffset
+        self.tag = tag
+        self.connection = connection
+    }
+
+    /// One that came from no broker.
+    package init(_ message: BrokerMessage, from queue: String, isRedelivered: Bool) {
+        self.init(
+            message: message, exchange: "", routingKey: queue, isRedelivered: isRedelivered, deliveryCount: 0,
+            streamOffset: nil, tag: 0)
+    }
 }
 
 /// What becomes of a delivery once its handler is done with it.

@@ -4,7 +4,7 @@ package import Time
 
 /// What a customer has, and how good the answer is (invariant 8).
 package struct Answer: Sendable {
-    package enum Source: String, Sendable { case memory, redis, snapshot }
+    package enum Source: String, Sendable { case memory, redis, embedded, snapshot }
 
     package let key: CustomerKey
     /// Counts the changes of the customer's lineages; 0 for a customer nobody knows.

@@ -10,6 +10,8 @@ package import Time
 package final class EntitlementCache: Service {
     package let name = "entitlement-cache"
     private let settings: CacheSettings
+    /// What answers say that were read from the store.
+    private let storeSource: Answer.Source
     private let rules: [AppID: AppRules]
     private let maps: (any ProductMapSource)?
     private let clock: WallClock
@@ -34,9 +36,11 @@ package final class EntitlementCache: Service {
     /// Where `maps` knows an app, its map counts and not that of the rules. The snapshot is started and drained here.
     package init(
         settings: CacheSettings, redis: RedisConnector, rules: [AppID: AppRules],
-        maps: (any ProductMapSource)? = nil, snapshot: Snapshot? = nil, metrics: Metrics, log: Log,
+        maps: (any ProductMapSource)? = nil, snapshot: Snapshot? = nil, storeSource: Answer.Source = .redis,
+        metrics: Metrics, log: Log,
         clock: WallClock = .system
     ) {
+        self.storeSource = storeSource
         self.settings = settings
         self.rules = rules
         self.maps = maps
@@ -122,14 +126,14 @@ package final class EntitlementCache: Service {
         switch result {
         case .success(let entry)?:
             metrics.misses.increment()
-            return (entry, .redis)
+            return (entry, storeSource)
         case .failure(let failure)?:
             guard let found = await fallback(key) else { throw failure }
             return found
         case nil:
             if let found = await fallback(key) { return found }
             // Nobody else knows the customer, so Redis is waited for after all.
-            return (try await load.value.get(), .redis)
+            return (try await load.value.get(), storeSource)
         }
     }
 

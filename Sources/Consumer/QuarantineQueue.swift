@@ -13,7 +13,7 @@ package struct QuarantinedMessage: Sendable, Hashable {
     package let receivedAt: Timestamp?
     package let body: [UInt8]
 
-    init(_ message: BrokerMessage) {
+    package init(_ message: BrokerMessage) {
         let headers = message.headers
         reason = QuarantineReason(
             code: headers[MessageHeader.reason] ?? "unknown", sentence: headers[MessageHeader.reasonDetail] ?? "")
@@ -57,11 +57,27 @@ package struct QuarantineQueue: Sendable {
             .map { QuarantinedMessage($0.message) }
     }
 
+    /// The message as it comes back to work: like one that was never tried.
+    package static func returned(_ message: BrokerMessage, at now: Timestamp) -> BrokerMessage {
+        var message = message
+        for header in [
+            MessageHeader.reason, MessageHeader.reasonDetail, MessageHeader.quarantinedAt, MessageHeader.attempt,
+            MessageHeader.eventAttempt,
+        ] { message.headers[header] = nil }
+        message.headers[MessageHeader.returnedAt] = now.rfc3339
+        return message
+    }
+
     package struct Report: Sendable, Hashable {
         /// Put back to work.
         package var returned = 0
         /// Left in quarantine.
         package var kept = 0
+
+        package init(returned: Int = 0, kept: Int = 0) {
+            self.returned = returned
+            self.kept = kept
+        }
     }
 
     /// Puts the selected messages back to work, those that are in quarantine when it is called.
@@ -78,14 +94,7 @@ package struct QuarantineQueue: Sendable {
         let round = QuarantineRound(count: count) {
             [publisher, names = settings.names, clock, log] message throws(BrokerError) in
             let selected = isSelected(QuarantinedMessage(message))
-            var message = message
-            if selected {
-                for header in [
-                    MessageHeader.reason, MessageHeader.reasonDetail, MessageHeader.quarantinedAt,
-                    MessageHeader.attempt, MessageHeader.eventAttempt,
-                ] { message.headers[header] = nil }
-                message.headers[MessageHeader.returnedAt] = clock.now().rfc3339
-            }
+            let message = selected ? Self.returned(message, at: clock.now()) : message
             try await publisher.publish(
                 message, to: selected ? names.intake : "", routingKey: selected ? "" : names.quarantine, mandatory: true
             )

@@ -8,11 +8,15 @@ package final class EmbeddedLink: RedisLink {
     private let store: EmbeddedRedis
     private let number: UInt64
     private let isClosed = Atomic(false)
+    /// Whether the store is opened and closed with this link.
+    private let ownsStore: Bool
+    private let failure = Mutex<RedisError?>(nil)
 
-    /// The store is started and drained by whoever made it.
-    package init(name: String, store: EmbeddedRedis) {
+    /// A store that several links share is started and drained by whoever made it.
+    package init(name: String, store: EmbeddedRedis, ownsStore: Bool = false) {
         self.name = name
         self.store = store
+        self.ownsStore = ownsStore
         number = store.newLinkNumber()
     }
 
@@ -21,7 +25,12 @@ package final class EmbeddedLink: RedisLink {
     /// It is always the same file.
     package var connections: Int { 1 }
 
-    package func start() async {}
+    package func start() async {
+        guard ownsStore else { return }
+        do { try await store.start() } catch {
+            failure.withLock { $0 = RedisError(.unreachable, "\(error)") }
+        }
+    }
 
     package func waitUntilConnected(within patience: Duration) async -> Bool {
         if isConnected || isClosed.load(ordering: .acquiring) { return isConnected }
@@ -31,21 +40,27 @@ package final class EmbeddedLink: RedisLink {
     }
 
     package func send(_ arguments: [RedisArgument], timeout: Duration?) async throws(RedisError) -> RedisReply {
-        guard !isClosed.load(ordering: .acquiring) else { throw RedisError(.closed) }
+        try check()
         return try await store.send(arguments, from: number)
     }
 
     package func evaluate(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument]
     ) async throws(RedisError) -> RedisReply {
-        guard !isClosed.load(ordering: .acquiring) else { throw RedisError(.closed) }
+        try check()
         return try await store.evaluate(script, keys: keys, arguments: arguments)
+    }
+
+    private func check() throws(RedisError) {
+        if let failure = failure.withLock({ $0 }) { throw failure }
+        if isClosed.load(ordering: .acquiring) { throw RedisError(.closed) }
     }
 
     package func drain() async { await close() }
 
     package func close() async {
         isClosed.store(true, ordering: .releasing)
+        if ownsStore { return await store.drain() }
         await store.giveUpWaiting(of: number)
     }
 }

@@ -1,6 +1,8 @@
 /// Where the embedded store lies and how much it may take.
 package struct EmbeddedStoreSettings: Sendable, Hashable {
     package var path: String
+    /// Whether the file, and the folder in which it lies, are made when they are not there.
+    package var makesFile = true
     /// What the file may take of the disk. Beyond it, writes are refused as by a Redis that is full; reads go on.
     package var maximumBytes: Int
     /// Commands that wait; one more is refused.

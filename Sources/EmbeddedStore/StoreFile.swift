@@ -1,3 +1,4 @@
+internal import Glibc
 internal import SQLite
 
 /// Opens the file in which an embedded store lies, and makes it when it is not there.
@@ -26,7 +27,10 @@ enum StoreFile {
         _ settings: EmbeddedStoreSettings, writes: Bool
     ) throws(EmbeddedStoreError) -> SQLiteConnection {
         let path = settings.path
-        do throws(Fault) { return try connect(settings, writes: writes) } catch {
+        do throws(Fault) {
+            if writes, settings.makesFile { makeFolder(of: path) }
+            return try connect(settings, writes: writes)
+        } catch {
             switch error {
             case .foreign(let reason): throw .foreign(path: path, reason: reason)
             case .newer(let version): throw .newer(path: path, version: Int(clamping: version))
@@ -39,9 +43,21 @@ enum StoreFile {
         }
     }
 
+    /// What comes of it shows when the file is opened.
+    static func makeFolder(of path: String) {
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
+        let folder = String(path[..<slash])
+        if unsafe mkdir(folder, 0o700) == 0 || errno != ENOENT { return }
+        makeFolder(of: folder)
+        _ = unsafe mkdir(folder, 0o700)
+    }
+
     private static func connect(_ settings: EmbeddedStoreSettings, writes: Bool) throws(Fault) -> SQLiteConnection {
         let connection: SQLiteConnection
-        do { connection = try SQLiteConnection(path: settings.path, mode: writes ? .create : .readWrite) } catch {
+        do {
+            connection = try SQLiteConnection(
+                path: settings.path, mode: writes && settings.makesFile ? .create : .readWrite)
+        } catch {
             throw .sqlite(error)
         }
         try run(

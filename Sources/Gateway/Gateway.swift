@@ -18,18 +18,26 @@ package struct Gateway: Sendable {
 
     /// `judge` comes from a `NotificationVerifier`, `purchaseJudge` from a `PurchaseVerifier`. `cache` and what `store` is
     /// made of are services of the process, which others may share, `apple` too: start them before these. `refresh` is whom
-    /// reads ask that want Apple to be asked.
+    /// reads ask that want Apple to be asked; `queue` takes RabbitMQ's place, if it is given.
     package init(
         settings: GatewaySettings, broker: BrokerSettings, apps: [AppID], judge: @escaping IntakeJudge,
         purchaseJudge: @escaping PurchaseJudge, store: GatewayStore, cache: EntitlementCache,
-        apple: AppleClients? = nil, refresh: RefreshSource = .none, clock: WallClock = .system, metrics: Metrics,
+        apple: AppleClients? = nil, refresh: RefreshSource = .none, queue: (any MessageSink)? = nil,
+        clock: WallClock = .system, metrics: Metrics,
         log: Log
     ) throws(SystemError) {
         var broker = broker
         broker.confirmTimeout = settings.brokerLimit
-        let publisher = try BrokerPublisher(settings: broker, metrics: metrics, log: log)
+        var publishers: [any Service] = []
+        let sink: any MessageSink
+        if let queue {
+            sink = queue
+        } else {
+            let publisher = try BrokerPublisher(settings: broker, metrics: metrics, log: log)
+            publishers = [publisher]
+            sink = BrokerSink(publisher, names: broker.names)
+        }
         let spool = try Spool(settings: settings.spool, metrics: metrics, log: log.part("spool"))
-        let sink = BrokerSink(publisher, names: broker.names)
         let drainer = SpoolDrainer(
             spool: spool, sink: sink, window: settings.spool.drainWindow, metrics: metrics,
             log: log.part("spool-drainer"))
@@ -76,7 +84,7 @@ package struct Gateway: Sendable {
             handler: OperationsRoutes(
                 metrics: metrics, pages: pages
             ) {
-                let isBrokerHealthy = publisher.isHealthy
+                let isBrokerHealthy = sink.isHealthy
                 let hasSpoolRoom = spool.hasRoom
                 // Notifications can be acknowledged. Reads are answered as well as can be in any case.
                 return Readiness(
@@ -89,6 +97,6 @@ package struct Gateway: Sendable {
             },
             metrics: metrics, log: log.part("operations"))
         self.spool = spool
-        services = [spool, publisher, drainer, operations, server]
+        services = [spool] + publishers + [drainer, operations, server]
     }
 }

@@ -38,6 +38,8 @@ struct Command: Sendable {
         Command(
             name: "quarantine", summary: QuarantineCommand.summary, help: QuarantineCommand.help,
             run: QuarantineCommand.run),
+        Command(name: "move", summary: MoveCommand.summary, help: MoveCommand.help, run: MoveCommand.run),
+        Command(name: "events", summary: EventsCommand.summary, help: EventsCommand.help, run: EventsCommand.run),
         Command(name: "demo", summary: DemoCommand.summary, help: DemoCommand.help, run: DemoCommand.run),
         Command(name: "drill", summary: DrillCommand.summary, help: DrillCommand.help, run: DrillCommand.run),
     ]

@@ -43,7 +43,7 @@ enum ExplainCommand {
 
         let loop = try EventLoop(name: "explain")
         let log = Log(part: "explain", minimum: .error)
-        let redis = settings.redis.connector(loop: loop, log: log).link("explain")
+        let redis = try settings.storeConnector(loop: loop, log: log).link("explain")
         await redis.start()
         let result: Result<(Explanation, Holder?), any Error>
         do {

@@ -2,6 +2,7 @@ import AppStore
 import Broker
 import CacheTier
 import Consumer
+import EmbeddedStore
 import Entitlements
 import Gateway
 import Glibc
@@ -23,6 +24,9 @@ struct HoldfastSettings: Sendable {
     let broker: BrokerSettings
     let redis: RedisSettings
     let store: StoreSettings
+    let embedded: EmbeddedSettings
+    /// What is open of it in this process; a command at a terminal has none of it open for long.
+    var embeddedParts = EmbeddedParts()
     let cache: CacheSettings
     let snapshot: SnapshotSettings
     let products: ProductMapSettings
@@ -49,6 +53,7 @@ struct HoldfastSettings: Sendable {
             &reader, name: "consumer-operations", prefix: "consumer.operations.", defaultAddress: "127.0.0.1:8082")
         redis = RedisSettings(&reader)
         store = StoreSettings(&reader)
+        embedded = EmbeddedSettings(&reader)
         cache = CacheSettings(&reader)
         snapshot = SnapshotSettings(&reader, besides: gateway.spool.folder)
         products = ProductMapSettings(&reader, besides: gateway.spool.folder)
@@ -64,6 +69,16 @@ struct HoldfastSettings: Sendable {
             case .warning: .warning
             case .error: .error
             }
+    }
+
+    /// Links for a command at a terminal to where the store lies, each to be started and closed.
+    func storeConnector(loop: EventLoop, log: Log = .discarding) throws(SystemError) -> RedisConnector {
+        guard embedded.store == .embedded else { return redis.connector(loop: loop, log: log) }
+        var file = embedded.storeFile
+        // A folder that was mistyped shall not become another store.
+        file.makesFile = false
+        let store = try EmbeddedRedis(settings: file, log: log)
+        return RedisConnector { EmbeddedLink(name: $0, store: store, ownsStore: true) }
     }
 
     /// What the store must know of each app.

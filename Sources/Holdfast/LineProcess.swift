@@ -2,6 +2,8 @@ import AppStore
 import Broker
 import CacheTier
 import Consumer
+import EmbeddedQueue
+import EmbeddedStore
 import Entitlements
 import Gateway
 import HTTP
@@ -16,7 +18,10 @@ struct LineProcess {
     let services: [any Service]
 
     init(_ roles: [Role], settings: HoldfastSettings, log: Log) throws {
+        try EmbeddedParts.refuse(settings.embedded, roles)
         let metrics = Metrics()
+        var settings = settings
+        settings.embeddedParts = try EmbeddedParts(settings, metrics: metrics, log: log)
         let verifier = NotificationVerifier(settings.appStore.verifier())
         var products = settings.products
         // Who only applies can do nothing without Redis anyway.
@@ -26,7 +31,8 @@ struct LineProcess {
             redis: try Self.redis(settings, "product-maps", metrics, log), metrics: metrics, log: log)
         let (apple, asking) = try Self.apple(settings, metrics, log)
         services =
-            try [maps] + asking + Self.watchingForOutages(settings, apple, metrics, log)
+            try settings.embeddedParts.services + [maps] + asking
+            + Self.watchingForOutages(settings, apple, metrics, log)
             + roles.flatMap { role in
                 switch role {
                 case .gateway: try Self.gateway(settings, maps, verifier, apple, metrics, log)
@@ -58,15 +64,17 @@ struct LineProcess {
         _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ apple: AppleClients,
         _ metrics: Metrics, _ log: Log
     ) throws -> [any Service] {
+        // An embedded store lies on this disk already.
         let snapshot =
-            settings.snapshot.isEnabled
+            settings.snapshot.isEnabled && settings.embeddedParts.store == nil
             ? try Snapshot(
                 settings: settings.snapshot, redis: try redis(settings, "snapshot", metrics, log), metrics: metrics,
                 log: log)
             : nil
         let cache = EntitlementCache(
             settings: settings.cache, redis: try redis(settings, "cache", metrics, log), rules: settings.rules,
-            maps: maps, snapshot: snapshot, metrics: metrics, log: log)
+            maps: maps, snapshot: snapshot,
+            storeSource: settings.embeddedParts.store == nil ? .redis : .embedded, metrics: metrics, log: log)
         let redis = try redis(settings, "purchases", metrics, log).link("purchases")
         let rules = settings.storeRules(maps)
         let store = LineageStore(redis: redis, settings: settings.store, rules: rules, metrics: metrics)
@@ -76,8 +84,8 @@ struct LineProcess {
             settings: settings.gateway, broker: settings.broker, apps: settings.apps.map(\.id), judge: verifier.judge,
             purchaseJudge: PurchaseVerifier(verifier.verifier).judge(identities, revocation: revocation),
             store: GatewayStore(store, rules: rules) { redis.isConnected }, cache: cache, apple: apple,
-            refresh: RefreshSource(apple, verifier: verifier.verifier, identities: identities), metrics: metrics,
-            log: log)
+            refresh: RefreshSource(apple, verifier: verifier.verifier, identities: identities),
+            queue: settings.embeddedParts.queue.map { EmbeddedQueueSink($0) }, metrics: metrics, log: log)
         let asking: [any Service] = revocation.map { [$0] } ?? []
         let levels = AppleHealthFollower(name: "apple-levels", health: apple.health) { change in
             cache.report(change.to, for: change.app, change.environment)
@@ -95,7 +103,8 @@ struct LineProcess {
     private static func redis(
         _ settings: HoldfastSettings, _ name: String, _ metrics: Metrics, _ log: Log
     ) throws -> RedisConnector {
-        settings.redis.connector(loop: try EventLoop(name: name), metrics: metrics, log: log)
+        if let store = settings.embeddedParts.store { return store.connector }
+        return settings.redis.connector(loop: try EventLoop(name: name), metrics: metrics, log: log)
     }
 
     /// Nil when nobody is asked whether certificates are revoked.
@@ -112,7 +121,15 @@ struct LineProcess {
         _ metrics: Metrics, _ log: Log
     ) throws -> [any Service] {
         let redis = try redis(settings, "store", metrics, log).link("store")
-        let publisher = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
+        let publisher: any MessagePublisher
+        var publishing: [any Service] = []
+        if let queue = settings.embeddedParts.queue {
+            publisher = queue
+        } else {
+            let broker = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
+            publisher = broker
+            publishing = [broker]
+        }
         let revocation = try revocation(settings, metrics, log)
         var handler = DeliveryHandler(
             apps: Dictionary(
@@ -138,7 +155,17 @@ struct LineProcess {
                 consumer: settings.consumer),
             log: log
         ) { redis.isConnected && publisher.isConnected }
-        let consumer = ApplyConsumer(handler: handler, broker: settings.broker, redis: redis, metrics: metrics)
+        let consumer: ApplyConsumer
+        if let queue = settings.embeddedParts.queue {
+            consumer = ApplyConsumer(handler: handler) {
+                redis.isConnected && queue.isConnected
+            } subscribe: { delivery in
+                EmbeddedSubscription(
+                    queue: queue, concurrency: settings.embedded.concurrency, log: log, handler: delivery)
+            }
+        } else {
+            consumer = ApplyConsumer(handler: handler, broker: settings.broker, redis: redis, metrics: metrics)
+        }
         let operations = HTTPServer(
             settings: settings.consumerOperations, loops: [try EventLoop(name: "operations")],
             handler: OperationsRoutes(
@@ -157,6 +184,6 @@ struct LineProcess {
             ? [
                 AppleRecovery(settings, maps, verifier, apple, redis: redis, publisher: publisher, metrics, log)
             ] : []
-        return [operations, redis, publisher] + asking + [recompute, consumer] + recovery
+        return [operations, redis] + publishing + asking + [recompute, consumer] + recovery
     }
 }

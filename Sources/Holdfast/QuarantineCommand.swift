@@ -1,5 +1,7 @@
 import Broker
 import Consumer
+import EmbeddedQueue
+import EmbeddedStore
 import JSON
 import Runtime
 import Time
@@ -27,7 +29,7 @@ enum QuarantineCommand {
           --json           answer as JSON, bodies as text included
           --settings FILE  the settings, JSON with // comments (default HOLDFAST_SETTINGS); see holdfast settings
 
-        Exit codes: 0 fine, 1 --reason names nothing that lies there, 2 usage, 3 RabbitMQ is unreachable.
+        Exit codes: 0 fine, 1 --reason names nothing that lies there, 2 usage, 3 the queue is unreachable.
         """
 
     static func run(_ arguments: [String]) async throws -> Int32 {
@@ -59,6 +61,7 @@ enum QuarantineCommand {
     // MARK: list
 
     private static func list(_ limit: Int, asJSON: Bool, _ settings: HoldfastSettings) async throws -> Int32 {
+        if settings.embedded.queue == .embedded { return try await listEmbedded(limit, asJSON: asJSON, settings) }
         let (queue, _) = try queue(settings)
         do throws(BrokerError) {
             let count = try await queue.count()
@@ -70,6 +73,16 @@ enum QuarantineCommand {
             print(asJSON ? json([], of: 0) : text([], of: 0))
             return 0
         }
+    }
+
+    private static func listEmbedded(
+        _ limit: Int, asJSON: Bool, _ settings: HoldfastSettings
+    ) async throws -> Int32 {
+        let count = try await settings.withEmbeddedQueue { queue in try await queue.counts().quarantine }
+        let items = try await settings.withEmbeddedQueue { queue in try await queue.quarantined(limit: limit) }
+        let messages = items.map { QuarantinedMessage($0.message) }
+        print(asJSON ? json(messages, of: count) : text(messages, of: count))
+        return 0
     }
 
     static func text(_ messages: [QuarantinedMessage], of count: Int) -> String {
@@ -115,17 +128,11 @@ enum QuarantineCommand {
     private static func retry(
         _ reasons: Set<String>, asJSON: Bool, _ settings: HoldfastSettings
     ) async throws -> Int32 {
-        let (queue, publisher) = try queue(settings)
-        try await publisher.start()
-        let result: Result<QuarantineQueue.Report, any Error>
-        do {
-            // The publisher would go on trying to connect; who asks at a terminal wants to know.
-            _ = try await queue.count()
-            result = .success(
-                try await queue.retry { message in reasons.isEmpty || reasons.contains(message.reason.code) })
-        } catch { result = .failure(error) }
-        await publisher.drain()
-        let report = try result.get()
+        let isSelected: @Sendable (QuarantinedMessage) -> Bool = { reasons.isEmpty || reasons.contains($0.reason.code) }
+        let report =
+            settings.embedded.queue == .embedded
+            ? try await settings.withEmbeddedQueue { try await $0.retry(where: isSelected) }
+            : try await retryAtBroker(where: isSelected, settings)
         if asJSON {
             var json = JSONWriter()
             json.beginObject()
@@ -137,6 +144,22 @@ enum QuarantineCommand {
             print("Put back to work: \(report.returned). Left in quarantine: \(report.kept).")
         }
         return !reasons.isEmpty && report.returned == 0 ? 1 : 0
+    }
+
+    private static func retryAtBroker(
+        where isSelected: @escaping @Sendable (QuarantinedMessage) -> Bool, _ settings: HoldfastSettings
+    ) async throws -> QuarantineQueue.Report {
+        let (queue, publisher) = try queue(settings)
+        try await publisher.start()
+        let result: Result<QuarantineQueue.Report, any Error>
+        do {
+            // The publisher would go on trying to connect; who asks at a terminal wants to know.
+            _ = try await queue.count()
+            result = .success(
+                try await queue.retry(where: isSelected))
+        } catch { result = .failure(error) }
+        await publisher.drain()
+        return try result.get()
     }
 
     private static func queue(_ settings: HoldfastSettings) throws -> (QuarantineQueue, BrokerPublisher) {

@@ -23,7 +23,7 @@ struct StoreSession {
         let settings = try HoldfastSettings.load(path: arguments.value("settings"))
         let app = try Self.app(arguments.value("app"), of: settings)
         let loop = try EventLoop(name: name)
-        let redis = settings.redis.connector(loop: loop, log: Log(part: name, minimum: .error)).link(name)
+        let redis = try settings.storeConnector(loop: loop, log: Log(part: name, minimum: .error)).link(name)
         await redis.start()
         let result: Result<Value, any Error>
         do {

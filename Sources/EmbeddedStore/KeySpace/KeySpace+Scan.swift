@@ -81,6 +81,7 @@ extension KeySpace {
         }
         let keys = try number("SELECT count(*) FROM keys")
         let pages = try number("PRAGMA page_count")
+        let free = try number("PRAGMA freelist_count")
         let pageSize = try number("PRAGMA page_size")
         return .bulk(
             Array(
@@ -91,6 +92,7 @@ extension KeySpace {
                 # Persistence\r
                 loading:0\r
                 file_bytes:\(pages &* pageSize)\r
+                used_bytes:\((pages &- free) &* pageSize)\r
                 # Keyspace\r
                 db0:keys=\(keys),expires=0,avg_ttl=0\r
 

@@ -69,13 +69,30 @@ extension KeySpace {
 
     func streamTrim(_ arguments: [[UInt8]]) throws(KeySpaceFailure) -> RedisReply {
         var rest = arguments.dropFirst()
-        guard let word = rest.popFirst(), Self.word(word) == "MAXLEN" else { throw .command(.syntax) }
+        guard let word = rest.popFirst() else { throw .command(.syntax) }
+        if Self.word(word) == "MINID" { return try streamTrim(arguments[0], olderThan: &rest) }
+        guard Self.word(word) == "MAXLEN" else { throw .command(.syntax) }
         let bound = try Bound(&rest)
         guard rest.isEmpty else { throw .command(.syntax) }
         guard var stream = try stream(arguments[0]) else { return .integer(0) }
         let removed = try trim(&stream, bound)
         try save(stream)
         return .integer(removed)
+    }
+
+    private func streamTrim(
+        _ name: [UInt8], olderThan rest: inout ArraySlice<[UInt8]>
+    ) throws(KeySpaceFailure) -> RedisReply {
+        guard let word = rest.popFirst(), let least = StreamID(word), rest.isEmpty else {
+            throw .command(.invalidStreamID)
+        }
+        guard var stream = try stream(name) else { return .integer(0) }
+        let removed = try run(
+            "DELETE FROM entries WHERE key = ? AND (ms, sequence) < (?, ?)",
+            [.integer(stream.key), .integer(least.storedMilliseconds), .integer(least.storedSequence)])
+        stream.length &-= Int64(removed)
+        try save(stream)
+        return .integer(Int64(removed))
     }
 
     private func save(_ stream: Stream) throws(KeySpaceFailure) {

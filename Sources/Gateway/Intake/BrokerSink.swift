@@ -14,10 +14,7 @@ package struct BrokerSink: MessageSink {
     package var isHealthy: Bool { publisher.isHealthy }
 
     package func store(_ message: IntakeMessage) async throws(SinkFailure) {
-        let published = BrokerMessage(
-            body: message.body, headers: message.headers, messageID: message.messageID,
-            contentType: "application/json",
-            timestamp: message.headers["received-at"].flatMap { Timestamp(rfc3339: $0) })
+        let published = Self.message(message)
         do throws(BrokerError) {
             switch message.destination {
             case .intake: try await publisher.publish(published, to: names.intake)
@@ -31,5 +28,13 @@ package struct BrokerSink: MessageSink {
                 throw .unavailable("\(error)")
             }
         }
+    }
+
+    /// As it is published.
+    package static func message(_ message: IntakeMessage) -> BrokerMessage {
+        BrokerMessage(
+            body: message.body, headers: message.headers, messageID: message.messageID,
+            contentType: "application/json",
+            timestamp: message.headers["received-at"].flatMap { Timestamp(rfc3339: $0) })
     }
 }

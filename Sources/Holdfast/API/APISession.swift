@@ -34,7 +34,7 @@ struct APISession {
         let log = Log(part: "api", minimum: max(settings.logLevel, .warning))
         let metrics = Metrics()
         let loop = try EventLoop(name: "api")
-        let redis = settings.redis.connector(loop: loop).link("api")
+        let redis = try settings.storeConnector(loop: loop).link("api")
         await redis.start()
         if !redis.isConnected {
             Console.error(

@@ -1,3 +1,4 @@
+import EmbeddedStore
 import Gateway
 import HTTP
 
@@ -30,7 +31,8 @@ enum Checklist {
     }
 
     private static func broker(_ patient: Patient) -> [any Check] {
-        [
+        if patient.settings.embedded.queue == .embedded { return [EmbeddedQueueCheck(patient: patient)] }
+        return [
             BrokerLoginCheck(patient: patient), TopologyCheck(patient: patient),
             BrokerPermissionsCheck(patient: patient),
             BrokerAlarmCheck(patient: patient), QueuesCheck(patient: patient), ConsumersCheck(patient: patient),
@@ -39,7 +41,11 @@ enum Checklist {
     }
 
     private static func redis(_ patient: Patient) -> [any Check] {
-        [
+        if patient.settings.embedded.store == .embedded {
+            return [EmbeddedStoreCheck(patient: patient)]
+                + patient.apps.map { ProductMapCheck(app: $0, patient: patient) }
+        }
+        return [
             RedisLoginCheck(patient: patient), RedisLatencyCheck(patient: patient), RedisRoleCheck(patient: patient),
             RedisPersistenceCheck(patient: patient), RedisMemoryCheck(patient: patient),
             RedisPermissionsCheck(patient: patient), RedisLayoutCheck(patient: patient),

@@ -68,7 +68,8 @@ struct Patient: Sendable {
                     app: app, environment: environment, settings: settings.appStoreAPI, http: calls, clock: clock)
             }
         }
-        let redis = Once { await Self.connect(settings.redis, loop) }
+        let connector = try settings.storeConnector(loop: loop)
+        let redis = Once { await Self.connect(connector) }
         self.redis = redis
         redisInfo = Once {
             do throws(RedisError) {
@@ -78,9 +79,8 @@ struct Patient: Sendable {
         }
     }
 
-    private static func connect(_ settings: RedisSettings, _ loop: EventLoop) async -> Result<any RedisLink, RedisError>
-    {
-        let client = settings.connector(loop: loop).link("doctor")
+    private static func connect(_ connector: RedisConnector) async -> Result<any RedisLink, RedisError> {
+        let client = connector.link("doctor")
         await client.start()
         guard !client.isConnected else { return .success(client) }
         // What a command is refused with is why there is no connection.

@@ -25,7 +25,8 @@ struct ProductsSession {
         let settings = try HoldfastSettings.load(path: arguments.value("settings"))
         let app = try settings.app(named: arguments.value("app"))
         let loop = try EventLoop(name: "products")
-        let redis = settings.redis.connector(loop: loop, log: Log(part: "products", minimum: .error)).link("products")
+        let redis = try settings.storeConnector(loop: loop, log: Log(part: "products", minimum: .error)).link(
+            "products")
         await redis.start()
         let result: Result<Int32, any Error>
         do {

@@ -26,7 +26,7 @@ struct ReplaySession {
     ) async throws -> Int32 {
         let loop = try EventLoop(name: "replay")
         let log = Log(part: "replay", minimum: .error)
-        let redis = settings.redis.connector(loop: loop).link("replay")
+        let redis = try settings.storeConnector(loop: loop).link("replay")
         let revocation =
             settings.appStore.revocation.mode == .off
             ? nil
