@@ -93,7 +93,7 @@ import Time
                 check(try await eventually { try await queue.counts().work == 1 })
                 check(try await eventually { hands.bodies.count { $0 == "m7" } > 1 })
             }
-            #expect(Array(hands.bodies.prefix(8)) == (0..<8).map { "m\($0)" })
+            check(Array(hands.bodies.prefix(8)) == (0..<8).map { "m\($0)" })
             // Nobody knows whether the process before had begun with them.
             check(hands.seen.withLock { $0.allSatisfy(\.isRedelivered) })
             let ledger = try await queue.ledger(after: "0", limit: 100)

@@ -1,5 +1,7 @@
 import AppStore
 import Broker
+import EmbeddedQueue
+import EmbeddedStore
 import Entitlements
 import Runtime
 import Time
@@ -40,6 +42,12 @@ struct TestNotificationCheck: Check {
             return .wrong(
                 "Apple signed the test notification with what is not trusted here",
                 "See the line on trusted roots; holdfast verify says what is wrong with a payload.")
+        }
+        if patient.settings.embedded.queue == .embedded {
+            let found = await hasArrived(uuid, since: began, within: max(end - .now, limit / 10))
+            return found
+                ? .fine("Apple says SUCCESS, and the ledger has it: \((ContinuousClock.now - start).short) in all")
+                : lost(uuid)
         }
         guard case .success(let offset) = ledger, await takesMessages else {
             return .warning(
@@ -89,6 +97,21 @@ struct TestNotificationCheck: Check {
         get async {
             do throws(BrokerError) { return try await patient.broker.intake() == .open } catch { return false }
         }
+    }
+
+    /// Whether the embedded ledger has it.
+    private func hasArrived(_ uuid: String, since began: Timestamp, within patience: Duration) async -> Bool {
+        let end = ContinuousClock.now + min(.seconds(10), patience)
+        let place = "\(max(0, began.milliseconds - 1000))-0"
+        while ContinuousClock.now < end {
+            // A file that is made meanwhile.
+            let items = try? await patient.settings.withEmbeddedQueue { queue in
+                try await queue.ledger(after: place, limit: 10_000)
+            }
+            if items?.contains(where: { $0.message.messageID == uuid }) ?? false { return true }
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+        return false
     }
 
     /// The position of its newest message, -1 in an empty one or none.
