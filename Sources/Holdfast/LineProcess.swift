@@ -100,7 +100,7 @@ struct LineProcess {
     }
 
     /// Makes links to the store, on a loop of their own.
-    private static func redis(
+    static func redis(
         _ settings: HoldfastSettings, _ name: String, _ metrics: Metrics, _ log: Log
     ) throws -> RedisConnector {
         if let store = settings.embeddedParts.store { return store.connector }

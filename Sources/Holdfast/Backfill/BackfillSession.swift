@@ -2,6 +2,8 @@ import AppStore
 import Broker
 import CacheTier
 import Consumer
+import EmbeddedQueue
+import EmbeddedStore
 import Entitlements
 import HTTP
 import JSON
@@ -31,7 +33,7 @@ struct BackfillSession {
         let app = try settings.app(named: arguments.value("app"))
         let log = Log(part: "backfill", minimum: max(settings.logLevel, .warning))
         let loop = try EventLoop(name: "backfill")
-        let redis = settings.redis.connector(loop: loop, log: log).link("backfill")
+        let redis = try settings.storeConnector(loop: loop, log: log).link("backfill")
         await redis.start()
         let result: Result<Int32, any Error>
         do {
@@ -123,9 +125,21 @@ struct BackfillSession {
 
     private func work(on job: RecoveryJob) async throws -> Int32 {
         let key = try key()
+        guard settings.embedded.queue == .rabbitmq else {
+            return try await settings.withEmbeddedQueue { queue in try await work(on: job, key, queue, Metrics()) }
+        }
         let metrics = Metrics()
         let publisher = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
         try await publisher.start()
+        let result: Result<Int32, any Error>
+        do { result = .success(try await work(on: job, key, publisher, metrics)) } catch { result = .failure(error) }
+        await publisher.drain()
+        return try result.get()
+    }
+
+    private func work(
+        on job: RecoveryJob, _ key: ServerAPIKey, _ publisher: any MessagePublisher, _ metrics: Metrics
+    ) async throws -> Int32 {
         let budget = CallQueue(
             bucket: SharedCallBucket(
                 redis: redis, settings: settings.appStoreAPI.budget, metrics: metrics, log: .discarding),
@@ -144,7 +158,6 @@ struct BackfillSession {
         let result: Result<Int32, any Error>
         do { result = .success(try await work(on: job, run)) } catch { result = .failure(error) }
         await http.close()
-        await publisher.drain()
         return try result.get()
     }
 

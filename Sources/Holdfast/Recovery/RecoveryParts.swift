@@ -12,8 +12,7 @@ extension LineProcess {
         _ settings: HoldfastSettings, _ apple: AppleClients, _ metrics: Metrics, _ log: Log
     ) throws -> [any Service] {
         guard !apple.stores.isEmpty, settings.recovery.isAutomatic else { return [] }
-        let redis = try settings.redis.connector(loop: EventLoop(name: "outages"), metrics: metrics, log: log)
-            .link("outages")
+        let redis = try redis(settings, "outages", metrics, log).link("outages")
         let watch = OutageWatch(log: log) { sighting, notice throws(StoreError) in
             try await RecoveryStore(
                 redis: redis, app: sighting.app, environment: sighting.environment, settings: settings.recovery
@@ -30,7 +29,7 @@ extension AppleRecovery {
     /// Of every app that has a key, in both environments.
     convenience init(
         _ settings: HoldfastSettings, _ maps: any ProductMapSource, _ verifier: NotificationVerifier,
-        _ apple: AppleClients, redis: any RedisLink, publisher: BrokerPublisher, _ metrics: Metrics, _ log: Log
+        _ apple: AppleClients, redis: any RedisLink, publisher: any MessagePublisher, _ metrics: Metrics, _ log: Log
     ) {
         let rules = settings.storeRules(maps)
         let store = LineageStore(redis: redis, settings: settings.store, rules: rules, metrics: metrics)
