@@ -153,6 +153,22 @@ import Testing
             ZRANGEBYSCORE K:z (2.5 +inf WITHSCORES LIMIT 1 1
             ZRANGEBYSCORE K:z 0 10 LIMIT 0 2
             ZRANGEBYSCORE K:z a b
+            ZADD K:y 1 a 2 b 3 c 4 d 5 e 6 f
+            ZREMRANGEBYSCORE K:y (1 2
+            ZREMRANGEBYSCORE K:y -inf (1
+            ZREMRANGEBYSCORE K:y a 2
+            ZREMRANGEBYRANK K:y 0 1
+            ZREMRANGEBYRANK K:y -1 -1
+            ZREMRANGEBYRANK K:y 5 9
+            ZREMRANGEBYRANK K:y x 9
+            ZRANGE K:y 0 -1 WITHSCORES
+            ZREMRANGEBYRANK K:y 0 -1
+            EXISTS K:y
+            HSETNX K:nx a 1
+            HSETNX K:nx a 2
+            HSETNX K:nx b 3
+            HSETNX K:s a 1
+            HGETALL K:nx
             ZREM K:z a none
             ZREM K:z b c d
             EXISTS K:z
@@ -242,7 +258,9 @@ import Testing
                     ["LRANGE", key, number, other], ["LTRIM", key, number, other], ["LLEN", key],
                     ["ZADD", key, number, word], ["ZADD", key, "NX", number, word], ["ZREM", key, word],
                     ["ZRANGEBYSCORE", key, number, "(\(other)", "WITHSCORES"], ["ZRANGE", key, number, other],
-                    ["ZCARD", key], ["XADD", key, "\(entry)-1", "f", word], ["XLEN", key],
+                    ["ZCARD", key], ["HSETNX", key, word, number],
+                    ["ZREMRANGEBYSCORE", key, number, other], ["ZREMRANGEBYRANK", key, number, other],
+                    ["XADD", key, "\(entry)-1", "f", word], ["XLEN", key],
                     ["XADD", key, "MAXLEN", "3", "\(entry)-2", "f", word], ["XRANGE", key, "-", "+"],
                     ["XREAD", "COUNT", "2", "STREAMS", key, "\(entry / 2)"], ["PEXPIRE", key, "600000"],
                 ]

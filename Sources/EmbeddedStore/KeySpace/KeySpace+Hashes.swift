@@ -53,6 +53,13 @@ extension KeySpace {
         return .integer(added)
     }
 
+    func hashSetIfAbsent(_ arguments: [[UInt8]]) throws(KeySpaceFailure) -> RedisReply {
+        if let key = try find(arguments[0], .hash), try value(of: arguments[1], in: key.id) != nil {
+            return .integer(0)
+        }
+        return try hashSet(arguments)
+    }
+
     /// Returns whether the field is new.
     private func write(_ value: [UInt8], to field: [UInt8], in id: Int64) throws(KeySpaceFailure) -> Bool {
         let values: [SQLiteStatement.Value] = [.bytes(value), .integer(id), .bytes(field)]

@@ -48,6 +48,38 @@ extension KeySpace {
         return .integer(removed)
     }
 
+    func scoreRemoveByScore(_ arguments: [[UInt8]]) throws(KeySpaceFailure) -> RedisReply {
+        guard let (low, excludesLow) = Self.bound(arguments[1]), let (high, excludesHigh) = Self.bound(arguments[2])
+        else { throw .command(.noFloatRange) }
+        guard let key = try find(arguments[0], .sortedSet) else { return .integer(0) }
+        let removed = try run(
+            """
+            DELETE FROM scores WHERE key = ? AND score \(excludesLow ? ">" : ">=") ?
+            AND score \(excludesHigh ? "<" : "<=") ?
+            """, [.integer(key.id), .real(low), .real(high)])
+        if removed > 0 { try removeIfEmpty(key.id, "scores") }
+        return .integer(Int64(removed))
+    }
+
+    func scoreRemoveByRank(_ arguments: [[UInt8]]) throws(KeySpaceFailure) -> RedisReply {
+        guard var start = Self.integer(arguments[1]), var stop = Self.integer(arguments[2]) else {
+            throw .command(.notAnInteger)
+        }
+        guard let key = try find(arguments[0], .sortedSet) else { return .integer(0) }
+        let count = try number("SELECT count(*) FROM scores WHERE key = ?", [.integer(key.id)])
+        if start < 0 { start = max(0, start &+ count) }
+        if stop < 0 { stop = stop &+ count }
+        stop = min(stop, count - 1)
+        guard start <= stop else { return .integer(0) }
+        let removed = try run(
+            """
+            DELETE FROM scores WHERE key = ?1 AND member IN
+            (SELECT member FROM scores WHERE key = ?1 ORDER BY score, member LIMIT ?2 OFFSET ?3)
+            """, [.integer(key.id), .integer(stop - start + 1), .integer(start)])
+        if removed > 0 { try removeIfEmpty(key.id, "scores") }
+        return .integer(Int64(removed))
+    }
+
     func scoreCount(_ name: [UInt8]) throws(KeySpaceFailure) -> RedisReply {
         guard let key = try find(name, .sortedSet) else { return .integer(0) }
         return .integer(try number("SELECT count(*) FROM scores WHERE key = ?", [.integer(key.id)]))
