@@ -138,6 +138,8 @@ let package = Package(
             ["Holdfast", "Consumer", "CacheTier", "Broker", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
         tests(
             "DrillTests", ["Holdfast", "Simulator", "CacheTier", "HTTP", "Runtime", "Time", "JSON"]),
+        tests(
+            "SnapshotTests", ["Holdfast", "CacheTier", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
         tests("LivesTests", ["Simulator", "AppStore", "Entitlements", "Time"]),
         tests(
             "LineTests",

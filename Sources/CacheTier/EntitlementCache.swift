@@ -26,6 +26,8 @@ package final class EntitlementCache: Service {
     private let log: Log
     private let feedTask = Mutex<Task<Void, Never>?>(nil)
     private let health = Mutex<[Store: AppleHealth]>([:])
+    /// Whether it is fine everywhere, as it mostly is: then no read takes the lock.
+    private let isAppleFine = Atomic(true)
 
     private struct Store: Hashable {
         let app: AppID
@@ -121,8 +123,10 @@ package final class EntitlementCache: Service {
         for key: CustomerKey, isPatient: Bool = false
     ) async throws(ReadFailure) -> (MemoryTier.Entry, Answer.Source) {
         let load = read(key)
-        let isHasty = !isPatient && snapshot != nil && redis.isConnected
-        let result = isHasty ? await Self.value(of: load, within: snapshot?.settings.patience) : await load.value
+        // Without a connection it fails at once.
+        let limit = isPatient || !redis.isConnected ? nil : snapshot?.settings.patience
+        let result =
+            if let limit { await Patience.wait(limit, for: { await load.value }) } else { await load.value }
         switch result {
         case .success(let entry)?:
             metrics.misses.increment()
@@ -166,28 +170,6 @@ package final class EntitlementCache: Service {
         return MemoryTier.Entry(customer: customer, doubt: doubt)
     }
 
-    /// What a read gives, or nil when it takes longer; it goes on all the same.
-    private static func value(
-        of load: MemoryTier.Load, within limit: Duration?
-    ) async -> Result<MemoryTier.Entry, ReadFailure>? {
-        guard let limit else { return await load.value }
-        let (results, result) = AsyncStream<Result<MemoryTier.Entry, ReadFailure>?>.makeStream(
-            bufferingPolicy: .bufferingOldest(1))
-        Task {
-            result.yield(await load.value)
-            result.finish()
-        }
-        let timer = Task {
-            // Cancelled: the read was back in time.
-            do { try await Task.sleep(for: limit) } catch { return }
-            result.yield(nil)
-            result.finish()
-        }
-        defer { timer.cancel() }
-        for await first in results { return first }
-        return nil
-    }
-
     /// By which map and policy an app's answers are made at this moment.
     private func rulesInForce(for app: AppID) -> (map: ProductMapInForce, policy: EvaluationPolicy) {
         let rules = rules[app] ?? AppRules()
@@ -196,7 +178,10 @@ package final class EntitlementCache: Service {
 
     /// Tells how Apple's API does for an app; fine until told otherwise.
     package func report(_ health: AppleHealth, for app: AppID, _ environment: StoreEnvironment) {
-        self.health.withLock { $0[Store(app: app, environment: environment)] = health == .fine ? nil : health }
+        self.health.withLock { known in
+            known[Store(app: app, environment: environment)] = health == .fine ? nil : health
+            isAppleFine.store(known.isEmpty, ordering: .releasing)
+        }
     }
 
     /// Whether the change feed is followed without delay.
@@ -250,9 +235,8 @@ package final class EntitlementCache: Service {
     }
 
     private func apple(of key: CustomerKey) -> AppleHealth {
-        health.withLock { health in
-            health.isEmpty ? .fine : health[Store(app: key.app, environment: key.environment)] ?? .fine
-        }
+        if isAppleFine.load(ordering: .acquiring) { return .fine }
+        return health.withLock { $0[Store(app: key.app, environment: key.environment)] ?? .fine }
     }
 
     /// How good no answer is: for a customer of whom nothing was ever heard while Redis cannot be asked.

@@ -93,7 +93,7 @@ import Time
     @Test(
         "Invariant 6: who claims it while Redis has lost its data has it no longer than until the older claim is back")
     func theOlderClaimComesBackAfterALoss() async throws {
-        try await withRedis(try await RedisServer.shared()) { redis in
+        try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules(.keep))
             func claim(_ customer: String, _ instant: Timestamp) async throws -> ClaimDecision {

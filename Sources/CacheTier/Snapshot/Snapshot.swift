@@ -19,6 +19,7 @@ package final class Snapshot: Service {
     private let loops: [EventLoop]
     private let clock: WallClock
     private let log: Log
+    private let hasDamagedRows = Atomic(false)
     private let tasks = Mutex<[Task<Void, Never>]>([])
 
     /// Makes its own link to Redis, and a thread each for writing and for reading.
@@ -88,7 +89,11 @@ package final class Snapshot: Service {
         let isOutdated = queue.holds(key.path)
         guard let row = found.row, let records = try? row.records() else {
             metrics.damagedRows.increment()
-            log.error("a row of the snapshot cannot be read", ["path": .init(key.path)])
+            // Once: it may be asked for as often as anybody likes.
+            if !hasDamagedRows.exchange(true, ordering: .relaxed) {
+                log.error(
+                    "a row of the snapshot cannot be read; it is read again from the store", ["path": .init(key.path)])
+            }
             queue.refresh(key.path)
             return nil
         }
@@ -136,9 +141,13 @@ package final class Snapshot: Service {
         } catch {
             log.error("the snapshot cannot be used", ["reason": .init(error)])
         }
-        await redis.start()
-        let follower = follower
-        tasks.withLock { $0.append(Task(name: "snapshot") { await follower.follow() }) }
+        let (redis, follower) = (redis, follower)
+        let task = Task(name: "snapshot") {
+            // A Redis that cannot be reached holds up nobody who can be answered from the file.
+            await redis.start()
+            await follower.follow()
+        }
+        tasks.withLock { $0.append(task) }
     }
 
     package func drain() async {

@@ -10,17 +10,19 @@ internal import Time
 /// Every row is read over one connection, and which store is at its other end is asked behind each batch: an empty store
 /// must not empty the snapshot.
 final class SnapshotFollower: Sendable {
-    private let redis: any RedisLink
+    let redis: any RedisLink
     private let queue: SnapshotQueue
-    private let state: SnapshotState
-    private let writer: SnapshotWriter
+    let state: SnapshotState
+    let writer: SnapshotWriter
     private let reader: SnapshotReader
     private let settings: SnapshotSettings
-    private let metrics: SnapshotMetrics
+    let metrics: SnapshotMetrics
     private let clock: WallClock
-    private let log: Log
+    let log: Log
 
-    private static let batch = 512
+    static let batch = 512
+    /// A snapshot that was this far behind when the store lost its data counts as one that lacks nothing.
+    private static let bearableLag = Duration.seconds(10)
 
     init(
         redis: any RedisLink, queue: SnapshotQueue, state: SnapshotState, writer: SnapshotWriter,
@@ -37,7 +39,7 @@ final class SnapshotFollower: Sendable {
         self.log = log
     }
 
-    private enum Failure: Error {
+    enum Failure: Error {
         case store(StoreError)
         case snapshot(SnapshotFailure)
         /// At the other end is another store than the one that is followed; the feed will notice.
@@ -53,20 +55,12 @@ final class SnapshotFollower: Sendable {
     }
 
     /// What belongs to the task that follows.
-    fileprivate struct Place {
-        var fill: Fill = .none
+    struct Place {
+        var fill = SnapshotFill.none
         /// The store that is followed, for when the file has to be begun anew.
         var store: String?
         var writtenHeard: ContinuousClock.Instant?
         var complaint = ""
-    }
-
-    fileprivate enum Fill {
-        case none
-        /// Over which connection: another server walks in another order.
-        case scanning(KeyScan, connection: Int)
-        /// Asks of rows that no scan came to whether the store has them, behind this path.
-        case sweeping(after: String)
     }
 
     /// Follows until the task is cancelled.
@@ -97,14 +91,15 @@ final class SnapshotFollower: Sendable {
     private func carryOut(_ round: SnapshotQueue.Round, _ place: inout Place) async throws(Failure) {
         try await open(&place)
         if let begun = round.place {
-            try await begin(begun, &place)
+            try await begin(begun, in: round, &place)
         } else if round.isRestored, state.now.meta?.former != nil {
             try await beginFill(&place, since: "the store has got back what it had lost") { $0.former = nil }
             metrics.owes.set(0)
         } else if state.now.meta?.store == nil, let store = place.store {
             // The file is a new one in the place of one that was damaged.
             let positions = round.positions ?? [StreamPosition](repeating: .beginning, count: StorageLayout.partitions)
-            try await begin(SnapshotQueue.Place(store: store, positions: positions, wasReplaced: false), &place)
+            let begun = SnapshotQueue.Place(store: store, positions: positions, wasReplaced: false)
+            try await begin(begun, in: round, &place)
         }
         guard let meta = state.now.meta, let store = meta.store else { return }
         place.store = store
@@ -115,7 +110,7 @@ final class SnapshotFollower: Sendable {
         repeat {
             let some = Array(rest.prefix(Self.batch))
             rest = rest.dropFirst(some.count)
-            let rows = try await rows(some, of: store).compactMap(\.self)
+            let rows = try await HolderRows(redis).read(some, of: store).compactMap(\.self)
             let isLast = rest.isEmpty
             let heard = isLast ? round.heard : nil
             let isDue = place.writtenHeard.map { .now - $0 >= settings.heardEvery } ?? true
@@ -134,14 +129,21 @@ final class SnapshotFollower: Sendable {
         } while !rest.isEmpty
     }
 
-    private func begin(_ begun: SnapshotQueue.Place, _ place: inout Place) async throws(Failure) {
+    private func begin(_ begun: SnapshotQueue.Place, in round: SnapshotQueue.Round, _ place: inout Place)
+        async throws(Failure)
+    {
         let before = state.now
         let old = before.meta
         // Also when it is the same store in an older state, as after a backup was played back.
         let hasLost = begun.wasReplaced && old?.store != nil
+        // Of what the feed told last, some may not have been read in time; that is little, unless the disk was full.
+        let newest = queue.newestHeard
+        let isCurrent = newest.map { newest in before.heard.map { newest - $0 < Self.bearableLag } ?? false } ?? true
+        let lacksNothing = isCurrent && !round.lostChanges
         try await write([]) { meta in
             if hasLost, meta.former == nil, let store = meta.store {
-                meta.former = SnapshotMeta.Former(store: store, positions: meta.positions, isComplete: meta.isComplete)
+                meta.former = SnapshotMeta.Former(
+                    store: store, positions: meta.positions, isComplete: meta.isComplete && lacksNothing)
             }
             meta.unsweptHeard = meta.isComplete || meta.unsweptHeard == nil ? meta.heard : meta.unsweptHeard
             meta.isComplete = false
@@ -164,23 +166,7 @@ final class SnapshotFollower: Sendable {
         log.info("the snapshot is filled from the store", ["store": .init(begun.store)])
     }
 
-    private func beginFill(
-        _ place: inout Place, since reason: String, _ change: @Sendable (inout SnapshotMeta) -> Void = { _ in }
-    ) async throws(Failure) {
-        let wasComplete = state.now.meta?.isComplete == true
-        try await write([]) { meta in
-            change(&meta)
-            meta.unsweptHeard = meta.isComplete || meta.unsweptHeard == nil ? meta.heard : meta.unsweptHeard
-            meta.isComplete = false
-            meta.sweep &+= 1
-        }
-        state.update { if wasComplete || $0.unsweptHeard == nil { $0.unsweptHeard = $0.heard } }
-        place.fill = .scanning(newScan, connection: redis.connections)
-        metrics.fills.increment()
-        log.info("the snapshot is filled from the store", ["reason": .init(reason)])
-    }
-
-    private func write(
+    func write(
         _ rows: [SnapshotRow], _ change: @Sendable (inout SnapshotMeta) -> Void
     ) async throws(Failure) {
         // What a store had that is gone stays in the rows until it was given back.
@@ -189,106 +175,6 @@ final class SnapshotFollower: Sendable {
             let meta = try await writer.write(rows, joining: joins, change)
             state.update { $0.meta = meta }
         } catch { throw .snapshot(error) }
-    }
-
-    // MARK: Filling
-
-    private var newScan: KeyScan { KeyScan(redis: redis, matching: StorageLayout.anyHolderPattern, count: 1000) }
-
-    /// Goes on with the fill that is under way, by one page; false when there is none.
-    private func fill(_ place: inout Place) async throws(Failure) -> Bool {
-        guard let meta = state.now.meta, let store = meta.store else { return false }
-        switch place.fill {
-        case .none: return false
-        case .scanning(var scan, let connection):
-            if redis.connections != connection {
-                place.fill = .scanning(newScan, connection: redis.connections)
-                return true
-            }
-            let keys: [String]?
-            do { keys = try await scan.next() } catch { throw .store(.redis(error)) }
-            guard let paths = keys?.compactMap({ StorageLayout.holderPath(ofKey: $0) }) else {
-                place.fill = .sweeping(after: "")
-                return true
-            }
-            for start in stride(from: 0, to: paths.count, by: Self.batch) {
-                let some = Array(paths[start..<min(start + Self.batch, paths.count)])
-                try await write(try await rows(some, of: store).compactMap(\.self)) { _ in }
-            }
-            place.fill = .scanning(scan, connection: connection)
-        case .sweeping(let path):
-            let (paths, last): ([String], String?)
-            do { (paths, last) = try await writer.unswept(after: path, limit: 2000) } catch { throw .snapshot(error) }
-            guard let last else {
-                try await write([]) { meta in
-                    meta.isComplete = true
-                    meta.unsweptHeard = nil
-                }
-                state.update { $0.unsweptHeard = nil }
-                place.fill = .none
-                log.info("the snapshot is complete", ["holders": .init(state.now.meta?.holders ?? 0)])
-                return true
-            }
-            try await sweep(paths, of: store, keepsAll: meta.former != nil)
-            place.fill = .sweeping(after: last)
-        }
-        return true
-    }
-
-    /// Rows that a scan did not come to: those of holders that came into the store meanwhile are read, and those of
-    /// holders that it does not have go. It never forgets a holder by itself, so these were removed by somebody.
-    private func sweep(_ paths: [String], of store: String, keepsAll: Bool) async throws(Failure) {
-        for start in stride(from: 0, to: paths.count, by: Self.batch) {
-            let some = Array(paths[start..<min(start + Self.batch, paths.count)])
-            let rows = try await rows(some, of: store)
-            try await write(rows.compactMap(\.self)) { _ in }
-            let gone = zip(some, rows).filter { $0.1 == nil }.map(\.0)
-            guard !gone.isEmpty, !keepsAll else { continue }
-            log.warning("holders that the store no longer has are forgotten", ["holders": .init(gone.count)])
-            do {
-                let meta = try await writer.remove(gone)
-                state.update { $0.meta = meta }
-            } catch { throw .snapshot(error) }
-        }
-    }
-
-    // MARK: Reading
-
-    /// What the store has of these holders; nil for those it has never heard of.
-    private func rows(_ paths: [String], of store: String) async throws(Failure) -> [SnapshotRow?] {
-        guard !paths.isEmpty else { return [] }
-        let connection = redis.connections
-        let rows = try await stored { () async throws(StoreError) in
-            try await StoreLink(redis: redis).each(paths) { (link, path) async throws(StoreError) in
-                try await Self.row(path, link)
-            }
-        }
-        // Behind the rows, over the same connection: nothing of them was another store's.
-        let found = try await stored { () async throws(StoreError) in try await LayoutGuard(redis: redis).identity() }
-        guard found == store, connection == redis.connections else { throw .otherStore }
-        return rows
-    }
-
-    private static func row(_ path: String, _ link: StoreLink) async throws(StoreError) -> SnapshotRow? {
-        let values: [RedisReply]
-        do throws(StoreError) {
-            values = try await link.send("HGETALL", StorageLayout.key(path)).array ?? []
-        } catch {
-            // Somebody else's key under our name is nothing of ours.
-            guard case .unreadable = error else { throw error }
-            return nil
-        }
-        var row = SnapshotRow(path: path, revision: 0, fields: [])
-        for pair in stride(from: 0, to: values.count - 1, by: 2) {
-            guard let name = values[pair].string, let value = values[pair + 1].bytes else { continue }
-            if name == "rev" { row.revision = UInt64(String(decoding: value, as: UTF8.self)) ?? 0 }
-            if name.hasPrefix("l:") { row.fields.append(SnapshotRow.Field(name: name, value: value)) }
-        }
-        return values.isEmpty ? nil : row
-    }
-
-    private func stored<Value>(_ body: () async throws(StoreError) -> Value) async throws(Failure) -> Value {
-        do { return try await body() } catch { throw .store(error) }
     }
 
     // MARK: Trouble
@@ -346,11 +232,5 @@ final class SnapshotFollower: Sendable {
         }
         try? await Task.sleep(for: settings.pause / 4)
         queue.wake()
-    }
-}
-
-extension SnapshotFollower.Fill {
-    var isNone: Bool {
-        if case .none = self { true } else { false }
     }
 }

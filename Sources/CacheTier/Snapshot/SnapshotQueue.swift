@@ -32,6 +32,8 @@ final class SnapshotQueue: Sendable {
         var inHand: Set<String> = []
         var positions: [StreamPosition]?
         var heard: ContinuousClock.Instant?
+        /// The newest ever, whatever the place.
+        var newestHeard: ContinuousClock.Instant?
         var lostChanges = false
         var isRestored = false
     }
@@ -53,6 +55,9 @@ final class SnapshotQueue: Sendable {
     /// Customers that wait, those on their way to the disk included.
     var count: Int { state.withLock { $0.paths.count + $0.inHand.count } }
 
+    /// When the feed was heard last.
+    var newestHeard: ContinuousClock.Instant? { state.withLock { $0.newestHeard } }
+
     func holds(_ path: String) -> Bool { state.withLock { $0.paths.contains(path) || $0.inHand.contains(path) } }
 
     // MARK: The feed's side
@@ -72,6 +77,7 @@ final class SnapshotQueue: Sendable {
         let hasNews = state.withLock { state in
             state.positions = positions
             state.heard = heard ?? state.heard
+            state.newestHeard = heard ?? state.newestHeard
             if state.paths.count + state.inHand.count + paths.count > bound {
                 state.paths.removeAll()
                 state.lostChanges = true

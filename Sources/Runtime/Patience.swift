@@ -1,7 +1,7 @@
 /// Waits for what others do, and for no longer than is bearable.
-enum Patience {
+package enum Patience {
     /// What `work` gives, or nil once `limit` is over: then nobody waits for it any more, and it ends by itself.
-    static func wait<Value: Sendable>(
+    package static func wait<Value: Sendable>(
         _ limit: Duration, for work: @escaping @Sendable () async -> Value
     ) async -> Value? {
         let (results, result) = AsyncStream<Value?>.makeStream(bufferingPolicy: .bufferingOldest(1))

@@ -1,0 +1,179 @@
+import Entitlements
+import JSON
+import Redis
+import Runtime
+import TestSupport
+import Testing
+import Time
+
+@testable import CacheTier
+
+/// `holdfast snapshot` as a script meets it.
+@Suite(.timeLimit(.minutes(6))) struct SnapshotCommandTests {
+    private let folder: TemporaryFolder
+    private let app = AppID("demo")
+
+    init() throws { folder = try TemporaryFolder("snapshot-command") }
+
+    private func holdfast(_ arguments: String...) async throws -> Command.Result {
+        try await Command.run(try ChildProcess.product("holdfast"), arguments)
+    }
+
+    private func lineage(_ number: Int) -> LineageID {
+        LineageID(app: app, environment: .production, originalTransactionID: "\(1000 + number)")
+    }
+
+    private func key(_ number: Int) -> CustomerKey {
+        CustomerKey(app: app, environment: .production, customer: "customer-\(number)")
+    }
+
+    private func period(_ number: Int, _ transaction: String, from start: Int64) -> Observation {
+        let day: Int64 = 86_400_000
+        let signed = Timestamp(milliseconds: 1_750_000_000_000 + start * day)
+        return Observation(
+            lineage: lineage(number), source: .notification, signedDate: signed,
+            transaction: TransactionFact(
+                transactionID: transaction, originalTransactionID: lineage(number).originalTransactionID,
+                productID: "pro", signedDate: signed, purchaseDate: signed, expiresDate: signed + .seconds(30 * 86_400),
+                type: "Auto-Renewable Subscription", appAccountToken: key(number).customer, ownership: "PURCHASED",
+                payloadHash: transaction))
+    }
+
+    /// A snapshot of ten customers, with a period each.
+    private func fill() throws -> String {
+        let snapshot = SnapshotFolder(folder.file("spool/snapshot"))
+        let file = try snapshot.open(at: Timestamp(milliseconds: 0)).file
+        let rows = (0..<10).map { number in
+            var record = LineageRecord(lineage: lineage(number))
+            record.fold(period(number, "1", from: 0))
+            return SnapshotRow(
+                path: key(number).path, revision: 1,
+                fields: [
+                    SnapshotRow.Field(
+                        name: StorageLayout.field(of: lineage(number)), value: Array("1:".utf8) + record.encoded())
+                ])
+        }
+        try file.write(rows) { meta in
+            meta.store = "before"
+            meta.isComplete = true
+            meta.heard = Timestamp(milliseconds: 1_750_000_000_000)
+        }
+        return snapshot.file
+    }
+
+    private func settings(redis port: Int) throws -> String {
+        try folder.write(
+            """
+            {
+                "apps": { "demo": {
+                    "bundleId": "com.example.demo", "appAppleId": 1, "products": { "pro": { "entitlements": ["pro"] } }
+                } },
+                "keys": { "k": { "secret": "0123456789abcdef", "scopes": ["read"] } },
+                "broker": { "host": "127.0.0.1", "user": "nobody", "password": "nothing" },
+                "redis": { "host": "127.0.0.1", "port": \(port) },
+                "spool": { "folder": "\(folder.file("spool"))" }
+            }
+            """, to: "holdfast.json")
+    }
+
+    @Test func aSnapshotIsShownVerifiedAndCopied() async throws {
+        let path = try fill()
+        let settings = try settings(redis: 1)
+        let info = try await holdfast("snapshot", "info", "--json", "--settings", settings)
+        #expect(info.status == 0)
+        let facts = try JSONValue.parse(Array(info.output.utf8))
+        #expect(facts["holders"]?.int64 == 10)
+        #expect(facts["store"]?.string == "before")
+        #expect(facts["complete"]?.bool == true)
+        #expect(facts["heard"]?.string == "2025-06-15T15:06:40.000Z")
+
+        let verified = try await holdfast("snapshot", "verify", "--json", "--file", path)
+        #expect(verified.status == 0)
+        let checkup = try JSONValue.parse(Array(verified.output.utf8))
+        #expect(checkup["sound"]?.bool == true)
+        #expect(checkup["lineages"]?.int64 == 10)
+
+        let copy = folder.file("copy.db")
+        #expect(try await holdfast("snapshot", "export", copy, "--file", path).status == 0)
+        #expect(try await holdfast("snapshot", "verify", "--file", copy).status == 0)
+        // What is there is not overwritten.
+        #expect(try await holdfast("snapshot", "export", copy, "--file", path).status == 2)
+
+        let lines = try await holdfast("snapshot", "export", "-", "--lines", "--file", copy)
+        #expect(lines.status == 0)
+        let customers = lines.output.split(separator: "\n").compactMap { line in
+            (try? JSONValue.parse(Array(line.utf8)))?["customer"]?.string
+        }
+        let expected = (0..<10).map { key($0).customer }
+        #expect(customers == expected)
+    }
+
+    @Test func aDamagedOneIsSaidToBe() async throws {
+        let path = try fill()
+        do {
+            let file = try SnapshotFile(path, .create)
+            // A row under another's name.
+            try file.write([SnapshotRow(path: "not a holder", revision: 1, fields: [])])
+        }
+        let verified = try await holdfast("snapshot", "verify", "--json", "--file", path)
+        #expect(verified.status == 1)
+        #expect(try JSONValue.parse(Array(verified.output.utf8))["damagedRows"]?.int64 == 1)
+        try folder.write("nothing of ours, and long enough to be looked at", to: "other.db")
+        #expect(try await holdfast("snapshot", "info", "--file", folder.file("other.db")).status == 1)
+        #expect(try await holdfast("snapshot", "info", "--file", folder.file("absent.db")).status == 1)
+        #expect(try await holdfast("snapshot", "forget", "--file", path).status == 2)
+    }
+
+    @Test func theDoctorSaysHowGoodItIs() async throws {
+        let settings = try settings(redis: 1)
+        func line() async throws -> (status: String?, detail: String?) {
+            let result = try await holdfast("doctor", "--no-network", "--json", "--settings", settings)
+            let json = result.output.split(separator: "\n").last { $0.hasPrefix("{") } ?? ""
+            let checks = try JSONValue.parse(Array(json.utf8))["checks"]?.array ?? []
+            let check = checks.first { $0["name"]?.string == "snapshot" }
+            return (check?["status"]?.string, check?["detail"]?.string)
+        }
+        #expect(try await line().status == "fine")
+        let path = try fill()
+        let old = try await line()
+        #expect(old.status == "warning")
+        #expect(old.detail?.hasPrefix("it was followed last ") == true)
+        try folder.write("nothing of ours, and long enough to be looked at", to: "spool/snapshot/other.db")
+        try File.move("\(folder.path)/spool/snapshot/other.db", to: path)
+        #expect(try await line().status == "wrong")
+    }
+
+    @Test("What a snapshot has is given to Redis by merging, and what Redis knows stays")
+    func whatASnapshotHasIsGivenToRedisByMerging() async throws {
+        _ = try fill()
+        try await RedisServer.withOwn { server in
+            let settings = try settings(redis: server.port)
+            let loop = try EventLoop(name: "restore-test")
+            var redis = RedisSettings()
+            redis.port = server.port
+            let link = redis.connector(loop: loop).link("test")
+            await link.start()
+            let store = LineageStore(redis: link)
+            // Newer than the snapshot, and known nowhere else.
+            _ = try await store.apply(period(3, "2", from: 30), cause: .renewal, at: Timestamp(milliseconds: 0))
+            let restored = try await holdfast("snapshot", "restore", "--json", "--settings", settings)
+            #expect(restored.status == 0, "\(restored.output)")
+            let line = restored.output.split(separator: "\n").last { $0.hasPrefix("{") } ?? ""
+            let report = try JSONValue.parse(Array(line.utf8))
+            #expect(report["lineages"]?.int64 == 10)
+            #expect(report["changed"]?.int64 == 10)
+            for number in 0..<10 {
+                let found = try await store.find(lineage(number))
+                #expect(found?.holders == [.customer(key(number).customer)])
+                #expect(found?.record.transactions.map(\.transactionID) == (number == 3 ? ["1", "2"] : ["1"]))
+            }
+            let again = try await holdfast("snapshot", "restore", "--json", "--settings", settings)
+            let second = again.output.split(separator: "\n").last { $0.hasPrefix("{") } ?? ""
+            #expect(try JSONValue.parse(Array(second.utf8))["changed"]?.int64 == 0)
+            await link.close()
+            loop.stop()
+            try await server.stop()
+            #expect(try await holdfast("snapshot", "restore", "--settings", settings).status == 3)
+        }
+    }
+}
