@@ -19,6 +19,12 @@ import Time
         try await Command.run(try ChildProcess.product("holdfast"), arguments)
     }
 
+    /// The answer, without what was told on standard error meanwhile.
+    private func json(_ result: Command.Result) throws -> JSONValue {
+        let line = result.output.split(separator: "\n").last { $0.hasPrefix("{") } ?? ""
+        return try JSONValue.parse(Array(line.utf8))
+    }
+
     private func lineage(_ number: Int) -> LineageID {
         LineageID(app: app, environment: .production, originalTransactionID: "\(1000 + number)")
     }
@@ -81,7 +87,7 @@ import Time
         let settings = try settings(redis: 1)
         let info = try await holdfast("snapshot", "info", "--json", "--settings", settings)
         #expect(info.status == 0)
-        let facts = try JSONValue.parse(Array(info.output.utf8))
+        let facts = try json(info)
         #expect(facts["holders"]?.int64 == 10)
         #expect(facts["store"]?.string == "before")
         #expect(facts["complete"]?.bool == true)
@@ -89,7 +95,7 @@ import Time
 
         let verified = try await holdfast("snapshot", "verify", "--json", "--file", path)
         #expect(verified.status == 0)
-        let checkup = try JSONValue.parse(Array(verified.output.utf8))
+        let checkup = try json(verified)
         #expect(checkup["sound"]?.bool == true)
         #expect(checkup["lineages"]?.int64 == 10)
 
@@ -117,7 +123,7 @@ import Time
         }
         let verified = try await holdfast("snapshot", "verify", "--json", "--file", path)
         #expect(verified.status == 1)
-        #expect(try JSONValue.parse(Array(verified.output.utf8))["damagedRows"]?.int64 == 1)
+        #expect(try json(verified)["damagedRows"]?.int64 == 1)
         try folder.write("nothing of ours, and long enough to be looked at", to: "other.db")
         #expect(try await holdfast("snapshot", "info", "--file", folder.file("other.db")).status == 1)
         #expect(try await holdfast("snapshot", "info", "--file", folder.file("absent.db")).status == 1)
@@ -128,8 +134,7 @@ import Time
         let settings = try settings(redis: 1)
         func line() async throws -> (status: String?, detail: String?) {
             let result = try await holdfast("doctor", "--no-network", "--json", "--settings", settings)
-            let json = result.output.split(separator: "\n").last { $0.hasPrefix("{") } ?? ""
-            let checks = try JSONValue.parse(Array(json.utf8))["checks"]?.array ?? []
+            let checks = try json(result)["checks"]?.array ?? []
             let check = checks.first { $0["name"]?.string == "snapshot" }
             return (check?["status"]?.string, check?["detail"]?.string)
         }
@@ -158,8 +163,7 @@ import Time
             _ = try await store.apply(period(3, "2", from: 30), cause: .renewal, at: Timestamp(milliseconds: 0))
             let restored = try await holdfast("snapshot", "restore", "--json", "--settings", settings)
             #expect(restored.status == 0, "\(restored.output)")
-            let line = restored.output.split(separator: "\n").last { $0.hasPrefix("{") } ?? ""
-            let report = try JSONValue.parse(Array(line.utf8))
+            let report = try json(restored)
             #expect(report["lineages"]?.int64 == 10)
             #expect(report["changed"]?.int64 == 10)
             for number in 0..<10 {
@@ -168,8 +172,7 @@ import Time
                 #expect(found?.record.transactions.map(\.transactionID) == (number == 3 ? ["1", "2"] : ["1"]))
             }
             let again = try await holdfast("snapshot", "restore", "--json", "--settings", settings)
-            let second = again.output.split(separator: "\n").last { $0.hasPrefix("{") } ?? ""
-            #expect(try JSONValue.parse(Array(second.utf8))["changed"]?.int64 == 0)
+            #expect(try json(again)["changed"]?.int64 == 0)
             await link.close()
             loop.stop()
             try await server.stop()
