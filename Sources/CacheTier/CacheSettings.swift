@@ -9,6 +9,8 @@ package struct CacheSettings: Sendable {
     package var staleBound = Duration.seconds(24 * 60 * 60)
     /// How long the feed waits for news before it asks again.
     package var feedWait = Duration.seconds(1)
+    /// How often the feed asks where nothing can wait for news (a cluster).
+    package var feedPoll = Duration.milliseconds(50)
     /// Entries taken from each of the 64 change streams at once; fewer than `StoreSettings.changesKept`, so that a batch
     /// that is not full shows that nothing was trimmed unread.
     package var feedBatch = 512
@@ -30,6 +32,9 @@ package struct CacheSettings: Sendable {
         feedWait = settings.duration(
             "cache.feedWait", default: feedWait, in: .milliseconds(50) ... .seconds(20),
             "How long the change feed waits for news before it asks again; it must be well below cache.liveFor.")
+        feedPoll = settings.duration(
+            "cache.feedPoll", default: feedPoll, in: .milliseconds(5) ... .seconds(1),
+            "How often the change feed asks a Redis Cluster for news, which cannot be waited for there.")
         feedBatch = settings.integer(
             "cache.feedBatch", default: feedBatch, in: 16...5000, "Changes taken from each change stream at once.")
         refreshesAtOnce = settings.integer(

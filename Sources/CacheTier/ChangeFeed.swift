@@ -7,6 +7,9 @@ internal import Runtime
 /// or Redis came back with other data. Whether that is so can be said only after a read (what was there before it can be
 /// gone during it), so it is checked then, whenever the feed was behind; and if so, memory begins a new epoch. A store
 /// that is emptied under an open connection shows in nothing but its identity, so that is asked for again and again.
+///
+/// A server that took over from a failed one may lack the last changes, and have made others since: then the last entry
+/// that was read is no longer there. Changes that were lost before anybody read them show nowhere; the ledger has them.
 final class ChangeFeed: Sendable {
     private let redis: any RedisLink
     private let settings: CacheSettings
@@ -138,34 +141,75 @@ final class ChangeFeed: Sendable {
     private func read(
         after positions: [StreamPosition], waiting: Bool
     ) async throws(StoreError) -> Batch {
-        var command: [RedisArgument] = ["XREAD", "COUNT", RedisArgument(settings.feedBatch)]
-        if waiting {
-            command += ["BLOCK", RedisArgument(Int64(max(1, settings.feedWait / .milliseconds(1))))]
+        let end = ContinuousClock.now + (waiting ? settings.feedWait : .zero)
+        while true {
+            let batch = try await batch(after: positions, waiting: waiting)
+            // Where news can be waited for, that has been done.
+            if redis.takesManySlots || !batch.changes.isEmpty || batch.isPartial { return batch }
+            let rest = min(settings.feedPoll, end - .now)
+            if rest <= .zero || Task.isCancelled { return batch }
+            try? await Task.sleep(for: rest)
         }
-        command.append("STREAMS")
-        command += StorageLayout.changeStreams.map { .text($0) }
-        command += positions.map { .text($0.description) }
-        let reply: RedisReply
-        do {
-            reply = try await redis.send(command, timeout: redis.commandTimeout + (waiting ? settings.feedWait : .zero))
-        } catch {
-            throw .redis(error)
-        }
+    }
+
+    private func batch(after positions: [StreamPosition], waiting: Bool) async throws(StoreError) -> Batch {
         var batch = Batch(positions: positions)
-        for stream in reply.array ?? [] {
-            guard let parts = stream.array, parts.count == 2, let entries = parts[1].array,
-                let partition = parts[0].string.flatMap(StorageLayout.changeStreams.firstIndex(of:))
-            else { throw .redis(RedisError(.unexpectedReply, "XREAD")) }
-            if entries.count >= settings.feedBatch { batch.isPartial = true }
-            for entry in entries {
-                guard let parts = entry.array, parts.count == 2,
-                    let position = parts[0].string.flatMap({ StreamPosition($0) })
-                else { throw .redis(RedisError(.unexpectedReply, "XREAD")) }
-                batch.positions[partition] = position
-                if let change = Self.change(parts[1]) { batch.changes.append(change) }
+        for stream in try await entries(after: positions, atMost: settings.feedBatch, waiting: waiting) {
+            if stream.entries.count >= settings.feedBatch { batch.isPartial = true }
+            for (position, fields) in stream.entries {
+                batch.positions[stream.partition] = position
+                if let change = Self.change(fields) { batch.changes.append(change) }
             }
         }
         return batch
+    }
+
+    private typealias Entries = (partition: Int, entries: [(StreamPosition, RedisReply)])
+
+    /// What the streams have behind the positions: one command where one may name them all, else one a stream, at once.
+    private func entries(
+        after positions: [StreamPosition], atMost count: Int, waiting: Bool = false
+    ) async throws(StoreError) -> [Entries] {
+        var start: [RedisArgument] = ["XREAD", "COUNT", RedisArgument(count)]
+        guard !redis.takesManySlots else {
+            if waiting { start += ["BLOCK", RedisArgument(Int64(max(1, settings.feedWait / .milliseconds(1))))] }
+            let names = StorageLayout.changeStreams.map { RedisArgument.text($0) }
+            let places = positions.map { RedisArgument.text($0.description) }
+            do throws(RedisError) {
+                return try Self.entries(
+                    in: try await redis.send(
+                        start + ["STREAMS"] + names + places,
+                        timeout: redis.commandTimeout + (waiting ? settings.feedWait : .zero)))
+            } catch { throw .redis(error) }
+        }
+        let parts: [[Entries]] = try await StoreLink(redis: redis).each(Array(positions.enumerated())) {
+            [start] (link, place) async throws(StoreError) in
+            let stream = StorageLayout.changeStreams[place.offset]
+            do throws(RedisError) {
+                return try Self.entries(
+                    in: try await link.redis.send(
+                        start + ["STREAMS", .text(stream), .text(place.element.description)]))
+            } catch { throw .redis(error) }
+        }
+        return parts.flatMap(\.self)
+    }
+
+    private static func entries(in reply: RedisReply) throws(RedisError) -> [Entries] {
+        var streams: [Entries] = []
+        for stream in reply.array ?? [] {
+            guard let parts = stream.array, parts.count == 2, let entries = parts[1].array,
+                let partition = parts[0].string.flatMap(StorageLayout.changeStreams.firstIndex(of:))
+            else { throw RedisError(.unexpectedReply, "XREAD") }
+            var found: [(StreamPosition, RedisReply)] = []
+            for entry in entries {
+                guard let parts = entry.array, parts.count == 2,
+                    let position = parts[0].string.flatMap({ StreamPosition($0) })
+                else { throw RedisError(.unexpectedReply, "XREAD") }
+                found.append((position, parts[1]))
+            }
+            streams.append((partition, found))
+        }
+        return streams
     }
 
     /// Nil for an entry of another kind, which a newer version may write.
@@ -187,9 +231,14 @@ final class ChangeFeed: Sendable {
     private func continuity(
         from positions: [StreamPosition]
     ) async throws(StoreError) -> StreamExtent.Continuity {
+        // First the entries: one that was trimmed in between shows in what the stream holds.
+        var isThere = [Bool](repeating: false, count: positions.count)
+        for stream in try await entries(after: positions.map(\.predecessor), atMost: 1) {
+            isThere[stream.partition] = stream.entries.first?.0 == positions[stream.partition]
+        }
         var worst = StreamExtent.Continuity.unbroken
-        for (extent, position) in zip(try await extents(), positions) {
-            switch extent.continuity(from: position) {
+        for (partition, extent) in try await extents().enumerated() {
+            switch extent.continuity(from: positions[partition], isThere: isThere[partition]) {
             case .unbroken: break
             case .trimmed: worst = .trimmed
             case .wentBack: return .wentBack

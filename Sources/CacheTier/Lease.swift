@@ -41,7 +41,7 @@ private enum LeaseScripts {
         if holder and holder ~= ARGV[1] then return 0 end
         redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
         return 1
-        """)
+        """, isOfRecord: false)
 
     /// Answers 0 to whoever has lost it. KEYS: hash, lease. ARGV: who, milliseconds, field, value.
     static let write = RedisScript(
@@ -57,5 +57,5 @@ private enum LeaseScripts {
         """
         if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
         return redis.call('DEL', KEYS[1])
-        """)
+        """, isOfRecord: false)
 }

@@ -5,7 +5,7 @@ internal import Entitlements
 /// | key | type | what |
 /// |---|---|---|
 /// | `hf:{p00}:probe` | string | written to see whether Redis takes writes |
-/// | `hf:{p00}:layout` | string | version, partition count and identity of this store (`LayoutGuard`) |
+/// | `hf:{p00}:layout` | string | version, partition count and identity of this store (`LayoutGuard`); in a cluster one in each partition |
 /// | `hf:{p00}:seeds` | hash | how far the data of stores before this one was given back from snapshots (`SnapshotSeeder`) |
 /// | `hf:{p00}:seeds:lease` | string | who gives it back now |
 /// | `hf:{p00}:indexed` | string | that lineages stored before there was an index of the unclaimed are in it |
@@ -29,9 +29,11 @@ enum StorageLayout {
     static let version = 1
     static let partitions = 64
 
-    static let layoutKey = "hf:\(tag(0)):layout"
+    static let layoutKey = layoutKey(of: 0)
     static let probeKey = "hf:\(tag(0)):probe"
     static let indexedKey = "hf:\(tag(0)):indexed"
+
+    static func layoutKey(of partition: Int) -> String { "hf:\(tag(partition)):layout" }
 
     static let changeStreams = (0..<partitions).map { "hf:\(tag($0)):changes" }
 

@@ -16,6 +16,17 @@ package struct StreamPosition: Comparable, Hashable, CustomStringConvertible, Se
         self.sequence = sequence
     }
 
+    /// The last one that comes before it.
+    var predecessor: StreamPosition {
+        var before = self
+        if sequence > 0 {
+            before.sequence -= 1
+        } else if milliseconds > 0 {
+            (before.milliseconds, before.sequence) = (milliseconds - 1, .max)
+        }
+        return before
+    }
+
     package static func < (a: StreamPosition, b: StreamPosition) -> Bool {
         (a.milliseconds, a.sequence) < (b.milliseconds, b.sequence)
     }
@@ -55,12 +66,15 @@ struct StreamExtent: Sendable, Equatable {
         case unbroken
         /// The stream no longer holds all that came after the position.
         case trimmed
-        /// The position is beyond the stream's end: it is another stream, or an older state of it.
+        /// The position is beyond the stream's end, or its entry is not there though older ones are: it is another stream,
+        /// or one that lost what was read from it.
         case wentBack
     }
 
-    func continuity(from position: StreamPosition) -> Continuity {
+    /// - Parameter isThere: Whether the entry at the position was there a moment before the stream was looked at.
+    func continuity(from position: StreamPosition, isThere: Bool = true) -> Continuity {
         if position > last ?? .beginning { return .wentBack }
+        if !isThere, position > .beginning, let first, first <= position { return .wentBack }
         if isWhole || position == last { return .unbroken }
         guard let first else { return .trimmed }
         return first <= position ? .unbroken : .trimmed

@@ -8,36 +8,54 @@ internal import Synchronization
 /// and MONITOR are not for this client: it gives each command one reply.
 package actor RedisClient: RedisLink {
     package nonisolated let name: String
-    private let settings: RedisSettings
-    private let loop: EventLoop
-    private let log: Log
-    private let metrics: RedisMetrics
-    private let connected = Atomic(false)
-    private let connectionsMade = Atomic(0)
+    let settings: RedisSettings
+    let route: RedisRoute
+    let loop: EventLoop
+    let log: Log
+    let metrics: RedisMetrics
+    let connected = Atomic(false)
+    let connectionsMade = Atomic(0)
 
-    private enum Waiter {
+    enum Waiter {
         case caller(CheckedContinuation<Result<RedisReply, RedisError>, Never>, sent: ContinuousClock.Instant)
         case handshake(Handshake)
-        case heartbeat
+        /// A write whose reply is told when the next one says how many replicas have it.
+        case write(HeldReply)
+        case replicas(HeldReply, wanted: Int, sent: ContinuousClock.Instant)
+        case nobody
     }
 
-    private enum Handshake { case authenticate, select, ping }
+    final class HeldReply {
+        var reply: Result<RedisReply, RedisError>?
+        /// Whether nobody can be asked about replicas any more.
+        var isAlone = false
+        let continuation: CheckedContinuation<Result<RedisReply, RedisError>, Never>
+        init(_ continuation: CheckedContinuation<Result<RedisReply, RedisError>, Never>) {
+            self.continuation = continuation
+        }
+    }
 
-    private enum State { case idle, connecting, ready, pausing, draining, closed }
+    enum Handshake { case authenticate, select, role, ping }
 
-    private var state = State.idle
-    private var connection: HiredisConnection?
-    private var commands = CommandLedger<Waiter>()
-    private var attempt = 0
-    private var failuresInARow = 0
-    private var lastFailure = RedisError(.unreachable, "not started")
+    enum State { case idle, connecting, ready, pausing, draining, closed }
+
+    var state = State.idle
+    var connection: HiredisConnection?
+    /// Where `connection` leads.
+    var server: RedisAddress?
+    var commands = CommandLedger<Waiter>()
+    var attempt = 0
+    var failuresInARow = 0
+    var lastFailure = RedisError(.unreachable, "not started")
     /// What is up next: giving up the attempt to connect, or making the next one.
-    private var connectTimer: EventLoop.TimerID?
-    private var deadlineArmed: ContinuousClock.Instant?
-    private var attemptWaiters: [CheckedContinuation<Void, Never>] = []
-    private var connectionWaiters: [Int: CheckedContinuation<Bool, Never>] = [:]
-    private var lastWaiter = 0
-    private var drainWaiters: [CheckedContinuation<Void, Never>] = []
+    var connectTimer: EventLoop.TimerID?
+    var deadlineArmed: ContinuousClock.Instant?
+    var attemptWaiters: [CheckedContinuation<Void, Never>] = []
+    var connectionWaiters: [Int: CheckedContinuation<Bool, Never>] = [:]
+    var lastWaiter = 0
+    var drainWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Hears on the loop's thread whether there is a connection, before any command can go over it.
+    var onChange: @Sendable (_ isConnected: Bool) -> Void = { _ in }
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
@@ -54,8 +72,17 @@ package actor RedisClient: RedisLink {
         name: String, settings: RedisSettings, loop: EventLoop, metrics: Metrics = Metrics(),
         log: Log = .discarding
     ) {
+        self.init(
+            name: name, settings: settings, route: .fixed(RedisAddress(host: settings.host, port: settings.port)),
+            loop: loop, metrics: metrics, log: log)
+    }
+
+    init(
+        name: String, settings: RedisSettings, route: RedisRoute, loop: EventLoop, metrics: Metrics, log: Log
+    ) {
         self.name = name
         self.settings = settings
+        self.route = route
         self.loop = loop
         self.metrics = RedisMetrics(metrics, client: name)
         self.log = log.part("redis").with(["client": .init(name)])
@@ -66,7 +93,16 @@ package actor RedisClient: RedisLink {
     // MARK: Commands
 
     package func send(_ arguments: [RedisArgument], timeout: Duration?) async throws(RedisError) -> RedisReply {
-        let result = await perform(arguments, timeout ?? settings.commandTimeout)
+        try await send(arguments, timeout ?? settings.commandTimeout)
+    }
+
+    /// - Parameters:
+    ///   - asking: Whether a cluster's node is to carry it out though the slot is not its own yet.
+    ///   - replicas: How many replicas must have it before it counts.
+    func send(
+        _ arguments: [RedisArgument], _ timeout: Duration, asking: Bool = false, replicas: Int = 0
+    ) async throws(RedisError) -> RedisReply {
+        let result = await perform(arguments, timeout, asking, replicas)
         metrics.count(result)
         let reply = try result.get()
         if case .error(let message) = reply { throw RedisError(.refused, message) }
@@ -77,16 +113,26 @@ package actor RedisClient: RedisLink {
     package func evaluate(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument]
     ) async throws(RedisError) -> RedisReply {
+        try await evaluate(script, keys, arguments, settings.commandTimeout)
+    }
+
+    func evaluate(
+        _ script: RedisScript, _ keys: [String], _ arguments: [RedisArgument], _ timeout: Duration, asking: Bool = false
+    ) async throws(RedisError) -> RedisReply {
         let rest = [RedisArgument(keys.count)] + keys.map { RedisArgument.text($0) } + arguments
+        let replicas = script.isOfRecord ? settings.replicas : 0
         do {
-            return try await send(["EVALSHA", .text(script.digest)] + rest)
+            return try await send(
+                ["EVALSHA", .text(script.digest)] + rest, timeout, asking: asking, replicas: replicas)
         } catch {
             guard error.code == .refused, error.message.hasPrefix("NOSCRIPT") else { throw error }
-            return try await send(["EVAL", .text(script.source)] + rest)
+            return try await send(["EVAL", .text(script.source)] + rest, timeout, asking: asking, replicas: replicas)
         }
     }
 
-    private func perform(_ arguments: [RedisArgument], _ timeout: Duration) async -> Result<RedisReply, RedisError> {
+    func perform(
+        _ arguments: [RedisArgument], _ timeout: Duration, _ asking: Bool, _ replicas: Int
+    ) async -> Result<RedisReply, RedisError> {
         switch state {
         case .ready: break
         case .draining, .closed: return .failure(RedisError(.closed))
@@ -96,52 +142,94 @@ package actor RedisClient: RedisLink {
             return .failure(RedisError(.overloaded, "\(commands.count) commands wait for replies"))
         }
         return await withCheckedContinuation { continuation in
+            let now = ContinuousClock.now
+            if asking, connection?.send(["ASKING"]) == true { expectReply(for: .nobody, until: now + timeout) }
             guard let connection, connection.send(arguments) else {
                 return continuation.resume(returning: .failure(RedisError(.unreachable, "the connection is closing")))
             }
-            let now = ContinuousClock.now
-            expectReply(for: .caller(continuation, sent: now), until: now + timeout)
+            guard replicas > 0 else {
+                return expectReply(for: .caller(continuation, sent: now), until: now + timeout)
+            }
+            let write = HeldReply(continuation)
+            expectReply(for: .write(write), until: now + timeout)
+            let patience = max(1, Int64(timeout / .milliseconds(2)))
+            if connection.send(["WAIT", RedisArgument(replicas), RedisArgument(patience)]) {
+                expectReply(for: .replicas(write, wanted: replicas, sent: now), until: now + timeout)
+            } else {
+                write.isAlone = true
+            }
         }
     }
 
-    private func expectReply(for waiter: Waiter, until deadline: ContinuousClock.Instant) {
+    func expectReply(for waiter: Waiter, until deadline: ContinuousClock.Instant) {
         commands.add(waiter, until: deadline)
         armDeadline(deadline)
     }
 
-    private func replied(_ reply: Result<RedisReply, RedisError>) {
+    func replied(_ reply: Result<RedisReply, RedisError>) {
         guard let entry = commands.takeFirst() else { return }
         switch entry.waiter {
         case .handshake(let step):
             if case .success(let reply) = reply { shookHands(step, reply) }
         // Whatever it is: somebody is there.
-        case .heartbeat: break
+        case .nobody: break
         case .caller(let continuation, let sent):
-            switch reply {
-            case .success:
-                metrics.latency.record(.now - sent)
-                continuation.resume(returning: reply)
-            case .failure where entry.deadline <= .now:
-                continuation.resume(returning: .failure(RedisError(.timedOut, "no reply in time")))
-            // Another command's deadline is not this one's.
-            case .failure(let reason):
-                let code: RedisError.Code = reason.code == .closed ? .closed : .unreachable
-                continuation.resume(returning: .failure(RedisError(code, reason.message)))
+            if case .success = reply { metrics.latency.record(.now - sent) }
+            continuation.resume(returning: told(reply, entry.deadline))
+        case .write(let write):
+            write.reply = told(reply, entry.deadline)
+            if write.isAlone {
+                write.continuation.resume(returning: .failure(RedisError(.unreachable, "the connection is closing")))
             }
+        case .replicas(let write, let wanted, let sent):
+            metrics.latency.record(.now - sent)
+            write.continuation.resume(returning: Self.judged(write.reply, told(reply, entry.deadline), wanted))
         }
         if state == .draining && commands.count == 0 { closeConnection(RedisError(.closed)) }
+    }
+
+    /// The reply as its caller hears of it.
+    func told(
+        _ reply: Result<RedisReply, RedisError>, _ deadline: ContinuousClock.Instant
+    ) -> Result<RedisReply, RedisError> {
+        switch reply {
+        case .success(.error(let message)):
+            // It was made a replica: whoever is the master now is looked for.
+            if route.wantsMaster, message.hasPrefix("READONLY") { leave("it takes no writes any more") }
+            return reply
+        case .success: return reply
+        case .failure where deadline <= .now: return .failure(RedisError(.timedOut, "no reply in time"))
+        // Another command's deadline is not this one's.
+        case .failure(let reason):
+            return .failure(RedisError(reason.code == .closed ? .closed : .unreachable, reason.message))
+        }
+    }
+
+    /// What became of a write that replicas were to have. One that too few have was carried out, and may be lost.
+    static func judged(
+        _ write: Result<RedisReply, RedisError>?, _ count: Result<RedisReply, RedisError>, _ wanted: Int
+    ) -> Result<RedisReply, RedisError> {
+        guard case .success(let reply) = write else { return write ?? count }
+        if case .error = reply { return .success(reply) }
+        switch count {
+        case .failure(let error): return .failure(error)
+        case .success(let answer):
+            let have = answer.integer ?? 0
+            if have >= wanted { return .success(reply) }
+            return .failure(RedisError(.unreachable, "\(have) of \(wanted) replicas have the write"))
+        }
     }
 
     // MARK: Deadlines
 
     /// One timer for all commands, at the earliest deadline that was seen when it was set.
-    private func armDeadline(_ deadline: ContinuousClock.Instant) {
+    func armDeadline(_ deadline: ContinuousClock.Instant) {
         if let armed = deadlineArmed, armed <= deadline { return }
         deadlineArmed = deadline
         loop.schedule(after: deadline - .now) { [weak self] in self?.assumeIsolated { $0.deadlineIsDue(deadline) } }
     }
 
-    private func deadlineIsDue(_ due: ContinuousClock.Instant) {
+    func deadlineIsDue(_ due: ContinuousClock.Instant) {
         // A timer set later for an earlier deadline took its place.
         guard deadlineArmed == due else { return }
         deadlineArmed = nil
@@ -149,154 +237,6 @@ package actor RedisClient: RedisLink {
         if next > .now { return armDeadline(next) }
         // Replies come in order: without this one there will be none for the commands behind it.
         closeConnection(RedisError(.timedOut, "no reply in time"))
-    }
-
-    // MARK: Connecting
-
-    package func start() async {
-        guard state == .idle else { return }
-        connect()
-        await withCheckedContinuation { attemptWaiters.append($0) }
-    }
-
-    package func waitUntilConnected(within patience: Duration) async -> Bool {
-        if state == .ready { return true }
-        if state == .draining || state == .closed { return false }
-        return await withCheckedContinuation { continuation in
-            lastWaiter += 1
-            let waiter = lastWaiter
-            connectionWaiters[waiter] = continuation
-            loop.schedule(after: patience) { [weak self] in
-                self?.assumeIsolated { $0.connectionWaiters.removeValue(forKey: waiter)?.resume(returning: false) }
-            }
-        }
-    }
-
-    private func connect() {
-        state = .connecting
-        attempt += 1
-        let mine = attempt
-        connectTimer = loop.schedule(after: settings.connectTimeout) { [weak self] in
-            self?.assumeIsolated { $0.attemptEnded(mine, RedisError(.unreachable, "connecting took too long")) }
-        }
-        Task(name: "redis-connect") {
-            do throws(RedisError) {
-                open(try await HostAddress.resolve(settings.host), mine)
-            } catch {
-                attemptEnded(mine, error)
-            }
-        }
-    }
-
-    private func open(_ address: String, _ mine: Int) {
-        guard mine == attempt, state == .connecting, connection == nil else { return }
-        do throws(RedisError) {
-            let connection = try HiredisConnection(
-                address: address, port: settings.port, replyBytes: settings.replyBytes, loop: loop)
-            connection.onOpen = { [weak self] error in
-                if error == nil { self?.assumeIsolated { $0.shakeHands() } }
-            }
-            connection.onReply = { [weak self] reply in self?.assumeIsolated { $0.replied(reply) } }
-            connection.onClose = { [weak self] reason in self?.assumeIsolated { $0.connectionClosed(reason) } }
-            self.connection = connection
-        } catch {
-            attemptEnded(mine, error)
-        }
-    }
-
-    /// Introduces itself; all steps leave in one write.
-    private func shakeHands() {
-        var steps: [(Handshake, [RedisArgument])] = []
-        if let password = settings.password {
-            let user = settings.user.map { [RedisArgument($0)] } ?? []
-            steps.append((.authenticate, ["AUTH"] + user + [.text(password.value)]))
-        }
-        if settings.database != 0 { steps.append((.select, ["SELECT", .text("\(settings.database)")])) }
-        steps.append((.ping, ["PING"]))
-        for (step, command) in steps where connection?.send(command) == true {
-            // The timer of the attempt is the deadline.
-            commands.add(.handshake(step), until: .now + .seconds(3600))
-        }
-    }
-
-    private func shookHands(_ step: Handshake, _ reply: RedisReply) {
-        guard state == .connecting else { return }
-        switch (step, reply) {
-        // A user who may do everything needed but PING has said enough.
-        case (.ping, .error(let message)) where message.hasPrefix("NOPERM"): isReady()
-        case (_, .error(let message)): closeConnection(RedisError(.refused, message))
-        case (.ping, _): isReady()
-        default: break
-        }
-    }
-
-    private func isReady() {
-        if let connectTimer { loop.cancel(connectTimer) }
-        connectTimer = nil
-        state = .ready
-        failuresInARow = 0
-        connectionsMade.wrappingAdd(1, ordering: .releasing)
-        connected.store(true, ordering: .releasing)
-        metrics.connected.set(1)
-        log.info("connected", ["host": .init(settings.host), "port": .init(settings.port)])
-        for waiter in connectionWaiters.values { waiter.resume(returning: true) }
-        connectionWaiters = [:]
-        resumeAttemptWaiters()
-        scheduleHeartbeat(attempt)
-    }
-
-    /// Asks now and then when nobody else does: a server that hangs, or is gone without a word, shows in `isConnected`
-    /// before anybody waits for it.
-    private func scheduleHeartbeat(_ mine: Int) {
-        loop.schedule(after: settings.heartbeat) { [weak self] in
-            self?.assumeIsolated { client in
-                guard client.attempt == mine, client.state == .ready else { return }
-                if client.commands.count == 0, client.connection?.send(["PING"]) == true {
-                    client.expectReply(for: .heartbeat, until: .now + client.settings.commandTimeout)
-                }
-                client.scheduleHeartbeat(mine)
-            }
-        }
-    }
-
-    /// Ends an attempt that got no connection, or whose connection is still silent.
-    private func attemptEnded(_ mine: Int, _ reason: RedisError) {
-        guard mine == attempt, state == .connecting else { return }
-        if connection != nil { closeConnection(reason) } else { connectionClosed(reason) }
-    }
-
-    private func closeConnection(_ reason: RedisError) {
-        connected.store(false, ordering: .releasing)
-        connection?.close(reason)
-    }
-
-    private func connectionClosed(_ reason: RedisError) {
-        connection = nil
-        connected.store(false, ordering: .releasing)
-        metrics.connected.set(0)
-        if let connectTimer { loop.cancel(connectTimer) }
-        connectTimer = nil
-        defer { resumeAttemptWaiters() }
-        guard state != .draining && state != .closed else { return becomeClosed() }
-        if state == .ready { metrics.disconnects.increment() }
-        lastFailure = RedisError(.unreachable, reason.message)
-        state = .pausing
-        let delay = Self.pause(afterFailures: failuresInARow, upTo: settings.reconnectDelay)
-        failuresInARow += 1
-        log.warning("not connected", ["reason": .init(reason), "retry_ms": .init(Int64(delay / .milliseconds(1)))])
-        connectTimer = loop.schedule(after: delay) { [weak self] in
-            self?.assumeIsolated { if $0.state == .pausing { $0.connect() } }
-        }
-    }
-
-    /// Doubles from a fortieth of `longest` up to it; half of it is chance, so that clients do not come all at once.
-    static func pause(afterFailures failures: Int, upTo longest: Duration) -> Duration {
-        min(longest, longest / 40 * (1 << min(failures, 16))) * Double.random(in: 0.5...1)
-    }
-
-    private func resumeAttemptWaiters() {
-        for waiter in attemptWaiters { waiter.resume() }
-        attemptWaiters = []
     }
 
     // MARK: The end
@@ -320,7 +260,7 @@ package actor RedisClient: RedisLink {
         if connection != nil { closeConnection(RedisError(.closed)) } else { connectionClosed(RedisError(.closed)) }
     }
 
-    private func becomeClosed() {
+    func becomeClosed() {
         state = .closed
         lastFailure = RedisError(.closed)
         for waiter in connectionWaiters.values { waiter.resume(returning: false) }

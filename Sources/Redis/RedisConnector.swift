@@ -16,6 +16,12 @@ extension RedisSettings {
     package func connector(
         loop: EventLoop, metrics: Metrics = Metrics(), log: Log = .discarding
     ) -> RedisConnector {
-        RedisConnector { name in RedisClient(name: name, settings: self, loop: loop, metrics: metrics, log: log) }
+        RedisConnector { name in
+            switch mode {
+            case .single: RedisClient(name: name, settings: self, loop: loop, metrics: metrics, log: log)
+            case .cluster: RedisCluster(name: name, settings: self, loop: loop, metrics: metrics, log: log)
+            case .sentinel: RedisSentinel(name: name, settings: self, loop: loop, metrics: metrics, log: log)
+            }
+        }
     }
 }

@@ -22,6 +22,11 @@ package enum Command {
     /// Runs a script of `ops/`; throws what it said if it fails.
     @discardableResult
     package static func ops(_ script: String, _ arguments: String...) async throws -> String {
+        try await ops(script, arguments)
+    }
+
+    @discardableResult
+    package static func ops(_ script: String, _ arguments: [String]) async throws -> String {
         let result = try await run("\(packageFolder)/ops/\(script)", arguments)
         guard result.status == 0 else {
             throw CommandError("ops/\(script) \(arguments) ended with \(result.status): \(result.output)")

@@ -9,6 +9,8 @@ package final class RedisServer: Sendable {
     package let host = "127.0.0.1"
     package let port: Int
     private let folder: TemporaryFolder
+    /// Where in the folder it is.
+    private let path: String
 
     /// Starts the server that all tests of this process share, the first time it is asked for.
     package static func shared() async throws -> RedisServer { try await one.value }
@@ -16,8 +18,12 @@ package final class RedisServer: Sendable {
     private static let one = Task { try await RedisServer() }
 
     /// Gives `body` a server that nobody else uses, and takes it away afterwards.
-    package static func withOwn<Value>(_ body: (RedisServer) async throws -> Value) async throws -> Value {
-        let server = try await RedisServer()
+    ///
+    /// - Parameter options: What `ops/redis start` takes, such as `--sentinel`, or `--` and options of redis-server.
+    package static func withOwn<Value>(
+        _ options: [String] = [], _ body: (RedisServer) async throws -> Value
+    ) async throws -> Value {
+        let server = try await RedisServer(options)
         do {
             let value = try await body(server)
             try await server.stop()
@@ -33,27 +39,36 @@ package final class RedisServer: Sendable {
         "\(purpose)-\(UInt64.random(in: .min ... .max))"
     }
 
-    private init() async throws {
+    private init(_ options: [String] = []) async throws {
         folder = try TemporaryFolder("redis")
-        let output = try await Command.ops("redis", "start", folder.path, "--with-parent", "\(getpid())", "--remove")
+        path = folder.path
+        let output = try await Command.ops(
+            "redis", ["start", path, "--with-parent", "\(getpid())", "--remove"] + options)
         guard let port = Int(output.filter(\.isNumber)) else { throw CommandError("no port in \(output)") }
         self.port = port
     }
 
+    /// One that runs already, in a folder that is another's to remove.
+    init(port: Int, path: String, in folder: TemporaryFolder) {
+        self.port = port
+        self.path = path
+        self.folder = folder
+    }
+
     /// Ends the server in good order; the data stays for `start`.
-    package func stop() async throws { try await Command.ops("redis", "stop", folder.path) }
+    package func stop() async throws { try await Command.ops("redis", ["stop", path]) }
 
     /// kill -9.
-    package func kill() async throws { try await Command.ops("redis", "kill", folder.path) }
+    package func kill() async throws { try await Command.ops("redis", ["kill", path]) }
 
-    /// Starts it again after `stop` or `kill`, with its data and port.
+    /// Starts it again after `stop` or `kill`, with its data, port and options.
     package func start() async throws {
-        try await Command.ops("redis", "start", folder.path, "\(port)", "--with-parent", "\(getpid())", "--remove")
+        try await Command.ops("redis", ["start", path, "\(port)", "--with-parent", "\(getpid())", "--remove"])
     }
 
     /// Throws all data away; the server must be stopped. What a lost disk looks like.
     package func loseData() async throws {
-        let result = try await Command.run("/bin/rm", ["-rf", folder.file("appendonlydir")])
+        let result = try await Command.run("/bin/rm", ["-rf", "\(path)/appendonlydir"])
         guard result.status == 0 else { throw CommandError(result.output) }
     }
 
@@ -66,13 +81,18 @@ package final class RedisServer: Sendable {
     /// Runs one command through redis-cli and returns what it printed.
     @discardableResult
     package func cli(_ arguments: String...) async throws -> String {
+        try await cli(arguments)
+    }
+
+    @discardableResult
+    package func cli(_ arguments: [String]) async throws -> String {
         let result = try await Command.run("/usr/bin/redis-cli", ["-h", host, "-p", "\(port)"] + arguments)
         guard result.status == 0 else { throw CommandError(result.output) }
         return String(result.output.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
     }
 
     private func signal(_ number: Int32) throws {
-        guard let file = fopen(folder.file("pid"), "r") else { throw SystemError(call: "fopen pid") }
+        guard let file = fopen("\(path)/pid", "r") else { throw SystemError(call: "fopen pid") }
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 32)
         guard fgets(&line, 31, file) != nil else { throw CommandError("the pid file is empty") }

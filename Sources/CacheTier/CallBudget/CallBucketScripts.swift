@@ -55,7 +55,7 @@ enum CallBucketScripts {
         redis.call('HSET', KEYS[1], unpack(fields))
         redis.call('PEXPIRE', KEYS[1], math.ceil(keep) + 1000)
         return wait
-        """)
+        """, isOfRecord: false)
 
     /// Stops the lane for so many milliseconds, unless it is stopped for longer. KEYS: bucket. ARGV: milliseconds, most.
     static let pause = RedisScript(
@@ -71,5 +71,5 @@ enum CallBucketScripts {
         local left = redis.call('PTTL', KEYS[1])
         redis.call('PEXPIRE', KEYS[1], math.max(left, math.ceil(stop - now) + 1000))
         return 1
-        """)
+        """, isOfRecord: false)
 }

@@ -6,6 +6,9 @@ package import Redis
 /// Redis' SCAN gives every key that is there from beginning to end at least once, and holds up nobody. It may give a key
 /// twice while its table is resized, and then soon after the first time: by the order in which it walks, only the keys of
 /// the place where it is. So the last names are remembered and left out when they come again.
+///
+/// In a cluster one server comes after the other. A cursor can be kept and used by another process, so what `KeyScan` does
+/// when keys move is not enough: while slots move, it says that it must wait; and once they have, `server` is another.
 package struct HolderScan: Sendable {
     package static let beginning = "0"
 
@@ -21,7 +24,7 @@ package struct HolderScan: Sendable {
         package var unreadable = 0
         package var cursor = HolderScan.beginning
         package var isLast: Bool { cursor == HolderScan.beginning }
-        /// The server process that gave the cursor; empty when we may not ask.
+        /// The server processes over which the cursor leads, and what of the keys each has; empty when we may not ask.
         package var server = ""
     }
 
@@ -42,19 +45,24 @@ package struct HolderScan: Sendable {
 
     /// The holders behind `cursor`.
     package mutating func batch(after cursor: String) async throws(StoreError) -> Batch {
+        let place = Place(cursor)
         let reply: RedisReply
+        let servers: [any RedisCommands]
         do throws(RedisError) {
-            reply = try await redis.send([
-                "SCAN", .text(cursor), "MATCH", .text(StorageLayout.holderPattern(of: app)), "COUNT",
+            servers = try await redis.parts()
+            // There are fewer than before: whoever looks at `server` begins anew.
+            guard place.part < servers.count else { return Batch(server: try await Self.identity(of: servers)) }
+            reply = try await servers[place.part].send([
+                "SCAN", .text(place.cursor), "MATCH", .text(StorageLayout.holderPattern(of: app)), "COUNT",
                 RedisArgument(keysAtOnce), "TYPE", "hash",
             ])
         } catch { throw .redis(error) }
         guard let parts = reply.array, parts.count == 2, let next = parts[0].string, UInt64(next) != nil,
             let keys = parts[1].array
         else { throw .redis(RedisError(.unexpectedReply, "SCAN")) }
-        var batch = Batch(cursor: next)
+        var batch = Batch(cursor: place.next(next, of: servers.count))
         // Asked afterwards: a server that took the other's place in between is noticed.
-        batch.server = try await server()
+        do { batch.server = try await Self.identity(of: servers) } catch { throw .redis(error) }
         var rest = keys.compactMap(\.string).filter { remember($0) }[...]
         while !rest.isEmpty {
             let some = rest.prefix(64)
@@ -69,8 +77,37 @@ package struct HolderScan: Sendable {
         return batch
     }
 
-    /// How much of the walk lies before `cursor`: SCAN counts with the bits of the cursor in reverse.
+    /// A cursor as it is kept: that of the one server, or `<number of the server>/<of how many>/<its cursor>`.
+    private struct Place {
+        var part = 0
+        var count = 1
+        var cursor = HolderScan.beginning
+
+        init(_ text: String) {
+            let words = text.split(separator: "/")
+            if words.count == 3, let part = Int(words[0]), let count = Int(words[1]), part >= 0, count > part {
+                (self.part, self.count, cursor) = (part, count, String(words[2]))
+            } else if words.count == 1 {
+                cursor = text
+            }
+        }
+
+        /// Where it goes on once a server has answered with `cursor`.
+        func next(_ cursor: String, of count: Int) -> String {
+            let part = cursor == HolderScan.beginning ? part + 1 : part
+            if part >= count { return HolderScan.beginning }
+            return count == 1 ? cursor : "\(part)/\(count)/\(cursor)"
+        }
+    }
+
+    /// How much of the walk lies before `cursor`.
     package static func fraction(at cursor: String) -> Double {
+        let place = Place(cursor)
+        return (Double(place.part) + fraction(ofServer: place.cursor)) / Double(place.count)
+    }
+
+    /// SCAN counts with the bits of the cursor in reverse.
+    private static func fraction(ofServer cursor: String) -> Double {
         guard var rest = UInt64(cursor) else { return 0 }
         var reversed: UInt64 = 0
         for _ in 0..<64 {
@@ -129,15 +166,24 @@ package struct HolderScan: Sendable {
         }
     }
 
-    /// Changes with every start of Redis, as does the order in which it walks.
-    private func server() async throws(StoreError) -> String {
-        do throws(RedisError) {
-            let info = try await redis.send(["INFO", "server"]).string ?? ""
-            let line = info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }
-            return line.map { String($0.dropFirst("run_id:".count)) } ?? ""
-        } catch {
-            if error.code == .refused, !error.isRetryable { return "" }
-            throw .redis(error)
+    /// Changes with every start of a server, as does the order in which it walks, and when slots have moved.
+    private static func identity(of servers: [any RedisCommands]) async throws(RedisError) -> String {
+        var identities: [String] = []
+        for server in servers {
+            do throws(RedisError) {
+                let info = try await server.send(["INFO", "server"]).string ?? ""
+                let line = info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }
+                guard let line else { return "" }
+                identities.append(String(line.dropFirst("run_id:".count)))
+            } catch {
+                if error.code == .refused, !error.isRetryable { return "" }
+                throw error
+            }
+            guard servers.count > 1 else { break }
+            let slots = try await ClusterView.slots(of: server)
+            if slots.contains(where: { $0.hasPrefix("[") }) { throw RedisError(.refused, "TRYAGAIN slots are moving") }
+            identities.append(contentsOf: slots.map(String.init))
         }
+        return identities.joined(separator: " ")
     }
 }

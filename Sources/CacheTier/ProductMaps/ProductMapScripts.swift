@@ -45,5 +45,5 @@ enum ProductMapScripts {
         if not last or tonumber(last) < tonumber(ARGV[2]) then last = ARGV[2] end
         redis.call('HSET', KEYS[1], ARGV[1], count .. ' ' .. (first or ARGV[2]) .. ' ' .. last)
         return 1
-        """)
+        """, isOfRecord: false)
 }
