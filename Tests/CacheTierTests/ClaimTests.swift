@@ -106,7 +106,7 @@ import Time
                 StorageLayout.locator(of: app.lineage()), StorageLayout.key(app.key(anna).path),
                 StorageLayout.history(of: app.lineage(), holder: .customer(anna), at: app.key(anna).path),
             ]
-            _ = try await redis.send(["DEL"] + lost.map { .text($0) })
+            for key in lost { _ = try await redis.send(["DEL", .text(key)]) }
             _ = try await store.apply(app.period(token: nil))
             check(try await claim(ben, day(2)).isAccepted)
 

@@ -39,13 +39,22 @@ func storedHistories(_ lineage: LineageID, in redis: any RedisLink) async throws
     var histories: [Holder: [[UInt8]]] = [:]
     let scope = StorageLayout.scope(lineage.app, lineage.environment)
     let suffix = ":\(StorageLayout.escaped(lineage.originalTransactionID))"
-    for key in try await redis.send(["KEYS", .text("hf:*:\(scope):history:*\(suffix)")]).array ?? [] {
-        guard let key = key.string, let start = key.firstRange(of: ":history:") else { continue }
+    for key in try await keys("hf:*:\(scope):history:*\(suffix)", in: redis) {
+        guard let start = key.firstRange(of: ":history:") else { continue }
         guard let holder = Holder(id: String(key[start.upperBound...].dropLast(suffix.count))) else { continue }
         let lines = try await redis.send(["LRANGE", .text(key), "0", "-1"]).array ?? []
         histories[holder] = lines.compactMap(\.bytes)
     }
     return histories
+}
+
+/// The names of all keys that match, on whatever server.
+func keys(_ pattern: String, in redis: any RedisCommands) async throws -> [String] {
+    var found: [String] = []
+    for part in try await redis.parts() {
+        found += (try await part.send(["KEYS", .text(pattern)]).array ?? []).compactMap(\.string)
+    }
+    return found
 }
 
 /// Everything that Redis holds of one lineage.
@@ -80,9 +89,9 @@ struct StoredState: Equatable, CustomStringConvertible {
         }
         // All holders of the app, not only those that the locator knows.
         let pattern = "hf:*:\(StorageLayout.scope(lineage.app, lineage.environment)):holder:*"
-        for key in try await redis.send(["KEYS", .text(pattern)]).array ?? [] {
-            let value = try await redis.send(["HGET", .text(key.string ?? ""), .text(StorageLayout.field(of: lineage))])
-            guard let value = value.bytes, let id = key.string?.split(separator: ":holder:").last else { continue }
+        for key in try await keys(pattern, in: redis) {
+            let value = try await redis.send(["HGET", .text(key), .text(StorageLayout.field(of: lineage))])
+            guard let value = value.bytes, let id = key.split(separator: ":holder:").last else { continue }
             guard let holder = Holder(id: String(id)) else { continue }
             state.records[holder] = Array(value.drop { $0 != UInt8(ascii: ":") }.dropFirst())
         }

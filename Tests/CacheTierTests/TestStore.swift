@@ -4,13 +4,14 @@ import Runtime
 import TestSupport
 import Testing
 
-/// What the store lies in while a test runs: a Redis, or a file. Tests of suites with `.everyStore` run once with each,
-/// so that both keep the same promises.
+/// What the store lies in while a test runs: a Redis, a Redis Cluster of three nodes, or a file. Tests of suites with `.everyStore` run once with each,
+/// so that all keep the same promises.
 enum TestStore: Sendable {
     case redis(RedisServer)
+    case cluster(RedisClusterServers)
     case embedded(EmbeddedRedis)
 
-    enum Kind: String, CaseIterable, Sendable { case redis, embedded }
+    enum Kind: String, CaseIterable, Sendable { case redis, cluster, embedded }
 
     @TaskLocal static var kind = Kind.redis
 
@@ -18,6 +19,7 @@ enum TestStore: Sendable {
     static func shared() async throws -> TestStore {
         switch kind {
         case .redis: .redis(try await RedisServer.shared())
+        case .cluster: .cluster(try await RedisClusterServers.shared())
         case .embedded: .embedded(try await file.value.store)
         }
     }
@@ -41,11 +43,25 @@ enum TestStore: Sendable {
         case .redis(let server):
             var settings = RedisSettings()
             settings.port = server.port
-            settings.reconnectDelay = .milliseconds(100)
-            adjust(&settings)
-            return settings.connector(loop: loop, metrics: metrics)
+            return connector(settings, loop, metrics, adjust)
+        case .cluster(let servers):
+            var settings = RedisSettings()
+            settings.mode = .cluster
+            settings.addresses = servers.addresses.map { RedisAddress(host: $0.host, port: $0.port) }
+            return connector(settings, loop, metrics, adjust)
         case .embedded(let store): return store.connector
         }
+    }
+}
+
+extension TestStore {
+    private func connector(
+        _ settings: RedisSettings, _ loop: EventLoop, _ metrics: Metrics, _ adjust: (inout RedisSettings) -> Void
+    ) -> RedisConnector {
+        var settings = settings
+        settings.reconnectDelay = .milliseconds(100)
+        adjust(&settings)
+        return settings.connector(loop: loop, metrics: metrics)
     }
 }
 

@@ -1,5 +1,6 @@
 package import Entitlements
 package import Redis
+internal import Runtime
 
 /// Walks over every holder of an app, of both environments, a batch at a time, while the line runs.
 ///
@@ -45,7 +46,7 @@ package struct HolderScan: Sendable {
 
     /// The holders behind `cursor`.
     package mutating func batch(after cursor: String) async throws(StoreError) -> Batch {
-        let place = Place(cursor)
+        guard let place = Place(cursor) else { throw .redis(RedisError(.refused, "ERR “\(cursor)” is no cursor")) }
         let reply: RedisReply
         let servers: [any RedisCommands]
         do throws(RedisError) {
@@ -83,13 +84,15 @@ package struct HolderScan: Sendable {
         var count = 1
         var cursor = HolderScan.beginning
 
-        init(_ text: String) {
+        init?(_ text: String) {
             let words = text.split(separator: "/")
             if words.count == 3, let part = Int(words[0]), let count = Int(words[1]), part >= 0, count > part {
-                (self.part, self.count, cursor) = (part, count, String(words[2]))
-            } else if words.count == 1 {
-                cursor = text
+                (self.part, self.count) = (part, count)
+            } else if words.count != 1 {
+                return nil
             }
+            guard let last = words.last, UInt64(last) != nil else { return nil }
+            cursor = String(last)
         }
 
         /// Where it goes on once a server has answered with `cursor`.
@@ -100,9 +103,12 @@ package struct HolderScan: Sendable {
         }
     }
 
+    /// Whether `text` is a cursor at all.
+    static func isCursor(_ text: String) -> Bool { Place(text) != nil }
+
     /// How much of the walk lies before `cursor`.
     package static func fraction(at cursor: String) -> Double {
-        let place = Place(cursor)
+        guard let place = Place(cursor) else { return 0 }
         return (Double(place.part) + fraction(ofServer: place.cursor)) / Double(place.count)
     }
 
@@ -168,22 +174,38 @@ package struct HolderScan: Sendable {
 
     /// Changes with every start of a server, as does the order in which it walks, and when slots have moved.
     private static func identity(of servers: [any RedisCommands]) async throws(RedisError) -> String {
-        var identities: [String] = []
-        for server in servers {
-            do throws(RedisError) {
-                let info = try await server.send(["INFO", "server"]).string ?? ""
-                let line = info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }
-                guard let line else { return "" }
-                identities.append(String(line.dropFirst("run_id:".count)))
-            } catch {
-                if error.code == .refused, !error.isRetryable { return "" }
-                throw error
+        let results = await withTaskGroup(of: (Int, Result<String?, RedisError>).self) { group in
+            for (index, server) in servers.enumerated() {
+                group.addTask {
+                    do throws(RedisError) {
+                        return (index, .success(try await identity(of: server, isPart: servers.count > 1)))
+                    } catch { return (index, .failure(error)) }
+                }
             }
-            guard servers.count > 1 else { break }
-            let slots = try await ClusterView.slots(of: server)
-            if slots.contains(where: { $0.hasPrefix("[") }) { throw RedisError(.refused, "TRYAGAIN slots are moving") }
-            identities.append(contentsOf: slots.map(String.init))
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        var identities: [String] = []
+        for index in servers.indices {
+            guard let identity = try results[index]?.get() else { return "" }
+            identities.append(identity)
         }
         return identities.joined(separator: " ")
+    }
+
+    /// Nil when we may not ask.
+    private static func identity(
+        of server: any RedisCommands, isPart: Bool
+    ) async throws(RedisError) -> String? {
+        let info: String
+        do { info = try await server.send(["INFO", "server"]).string ?? "" } catch {
+            if error.code == .refused, !error.isRetryable { return nil }
+            throw error
+        }
+        let line = info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }
+        guard let run = line?.dropFirst("run_id:".count) else { return nil }
+        guard isPart else { return String(run) }
+        let slots = try await ClusterView.slots(of: server)
+        if slots.contains(where: { $0.hasPrefix("[") }) { throw RedisError(.refused, "TRYAGAIN slots are moving") }
+        return "\(run)/\(CRC32C.checksum(Array(slots.joined(separator: " ").utf8)[...], seed: 0))"
     }
 }

@@ -62,7 +62,7 @@ package struct Recomputation: Sendable, Hashable {
 
     init?(_ bytes: [UInt8]) {
         guard let value = try? JSONValue.parse(bytes), let version = value["version"]?.int64, version > 0,
-            let isDone = value["done"]?.bool, let cursor = value["cursor"]?.string, UInt64(cursor) != nil
+            let isDone = value["done"]?.bool, let cursor = value["cursor"]?.string, HolderScan.isCursor(cursor)
         else { return nil }
         func number(_ value: JSONValue?) -> UInt64 { UInt64(max(0, value?.int64 ?? 0)) }
         self.init(version: UInt64(version))

@@ -278,10 +278,21 @@ package actor RedisCluster: RedisLink {
             servers.append(client)
         }
         guard !servers.isEmpty else { throw isClosed ? RedisError(.closed) : lastFailure }
-        for server in servers where try await ClusterView.isMovingSlots(server) {
-            generation.wrappingAdd(1, ordering: .releasing)
-            break
+        let moving = await withTaskGroup(of: Result<Bool, RedisError>.self) { group in
+            for server in servers {
+                group.addTask {
+                    do throws(RedisError) { return .success(try await ClusterView.isMovingSlots(server)) } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            var answers: [Result<Bool, RedisError>] = []
+            for await answer in group { answers.append(answer) }
+            return answers
         }
+        var isMoving = false
+        for answer in moving where try answer.get() { isMoving = true }
+        if isMoving { generation.wrappingAdd(1, ordering: .releasing) }
         return servers
     }
 
