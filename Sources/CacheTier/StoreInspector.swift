@@ -35,6 +35,24 @@ package struct StoreInspector: Sendable {
         return .fine(identity: String(parts[2]))
     }
 
+    /// What an ACL user must be allowed, and nothing else: as `ACL SETUSER` takes it.
+    package static func rights(in settings: RedisSettings) -> [String] {
+        var commands: [String] = []
+        for words in Self.commands where !commands.contains(words[0].lowercased()) {
+            commands.append(words[0].lowercased())
+        }
+        // Not about keys: what the link and whoever looks at it send.
+        var link = ["ping", "info", "time"]
+        switch settings.mode {
+        case .single: break
+        case .cluster: link += ["cluster|slots", "cluster|info", "cluster|nodes", "asking"]
+        case .sentinel: link.append("role")
+        }
+        if settings.database != 0 { link.append("select") }
+        if settings.replicas > 0 { link.append("wait") }
+        return ["'~\(keyPattern)'"] + (commands + link).map { $0 == "xinfo" ? "+xinfo|stream" : "+\($0)" }
+    }
+
     /// The commands that the store needs and the user may not send, with the key they were judged for.
     ///
     /// A script asks Redis, which runs nothing of it (`redis.acl_check_cmd`, Redis 7).
@@ -70,7 +88,7 @@ package struct StoreInspector: Sendable {
             ["ZRANGEBYSCORE", index, "0", "+inf", "LIMIT", "0", "1"], ["XADD", changes, "*", "k", "v"],
             ["XREAD", "COUNT", "1", "BLOCK", "1", "STREAMS", changes, "0"], ["XINFO", "STREAM", changes],
             ["HKEYS", maps], ["HEXISTS", maps, "d:0"], ["HLEN", maps], ["SCAN", "0"], ["PEXPIRE", lease, "1"],
-            ["DEL", lease],
+            ["PTTL", lease], ["DEL", lease],
             ["EVALSHA", String(repeating: "0", count: 40), "1", holder], ["EVAL", "return 1", "1", holder],
         ]
     }()

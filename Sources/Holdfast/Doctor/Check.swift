@@ -59,6 +59,11 @@ struct Finding: Sendable, Hashable {
         Finding(verdict: .notChecked, sentence: reason, remedies: remedies)
     }
 
+    /// The same, of one of several.
+    func at(_ place: String) -> Finding {
+        Finding(verdict: verdict, sentence: "\(place): \(sentence)", remedies: remedies)
+    }
+
     /// The worst of several findings about one thing, with the sentences of all that are not fine; `sentence` if all are.
     static func of(_ findings: [Finding], otherwise sentence: String) -> Finding {
         let bad = findings.filter { $0.verdict != .fine }

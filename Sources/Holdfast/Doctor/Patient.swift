@@ -1,5 +1,6 @@
 import AppStore
 import Broker
+import CacheTier
 import Entitlements
 import HTTP
 import Redis
@@ -22,7 +23,8 @@ struct Patient: Sendable {
     let broker: BrokerInspector
     let greeting: Once<Result<BrokerInspector.Greeting, BrokerError>>
     let redis: Once<Result<any RedisLink, RedisError>>
-    let redisInfo: Once<Result<RedisInfo, RedisError>>
+    let redisServers: Once<Result<[RedisPart], RedisError>>
+    private let loop: EventLoop
     let http: HTTPClient
     /// Those that are asked about.
     let apps: [AppSettings]
@@ -58,6 +60,7 @@ struct Patient: Sendable {
             do throws(BrokerError) { return .success(try await broker.greet()) } catch { return .failure(error) }
         }
         let loop = try EventLoop(name: "doctor")
+        self.loop = loop
         http = HTTPClient(loop: loop)
         let calls = HTTPClient(settings: settings.appStoreAPI.http, loop: loop)
         let apps = settings.apps.filter { names.isEmpty || names.contains($0.id.rawValue) }
@@ -71,11 +74,11 @@ struct Patient: Sendable {
         let connector = try settings.storeConnector(loop: loop)
         let redis = Once { await Self.connect(connector) }
         self.redis = redis
-        redisInfo = Once {
-            do throws(RedisError) {
-                let text = try await redis.answer().get().send(["INFO"], timeout: nil).string ?? ""
-                return .success(RedisInfo(text))
-            } catch { return .failure(error) }
+        redisServers = Once {
+            do throws(RedisError) { return .success(try await RedisPart.all(of: try await redis.answer().get())) } catch
+            {
+                return .failure(error)
+            }
         }
     }
 
@@ -85,7 +88,13 @@ struct Patient: Sendable {
         guard !client.isConnected else { return .success(client) }
         // What a command is refused with is why there is no connection.
         do throws(RedisError) {
-            _ = try await client.send(["PING"], timeout: nil)
+            if settings.mode == .cluster {
+                // Each of its nodes, and then what they say themselves.
+                _ = try await client.parts()
+                _ = try await client.send(["GET", .text(StoreInspector.layoutKey)], timeout: nil)
+            } else {
+                _ = try await client.send(["PING"], timeout: nil)
+            }
             return .success(client)
         } catch {
             await client.close()
@@ -112,10 +121,48 @@ struct Patient: Sendable {
         do throws(RedisError) { return try await body(client) } catch { return Self.finding(error, "it") }
     }
 
-    /// What `body` makes of Redis' account of itself.
-    func withRedisInfo(_ body: (RedisInfo) async throws(RedisError) -> Finding) async -> Finding {
+    /// What `body` finds at a server that the settings do not name, with the same login.
+    func withRedis(
+        at address: RedisAddress, _ body: (RedisClient) async throws(RedisError) -> Finding
+    ) async -> Finding {
+        var settings = settings.redis
+        (settings.mode, settings.host, settings.port) = (.single, address.host, address.port)
+        let client = RedisClient(name: "doctor \(address)", settings: settings, loop: loop)
+        await client.start()
+        let finding: Finding
+        do throws(RedisError) { finding = try await body(client) } catch {
+            finding = .warning(
+                "replica \(address) cannot be asked: \(error.message)", "Is it running, with the same users?")
+        }
+        await client.close()
+        return finding
+    }
+
+    /// What `body` finds at each server that has a part of the store, whether or not it may be asked about itself.
+    func withEachRedis(_ body: (any RedisCommands) async throws(RedisError) -> Finding) async -> Finding {
+        await withRedis { link throws(RedisError) in
+            var findings: [Finding] = []
+            for server in try await link.parts() { findings.append(try await body(server)) }
+            // They are all alike, or one is not: what is wrong with several is said once.
+            var distinct: [Finding] = []
+            for finding in findings where !distinct.contains(finding) { distinct.append(finding) }
+            return distinct.count == 1 ? distinct[0] : .of(distinct, otherwise: "")
+        }
+    }
+
+    /// What `body` makes of each server that has a part of the store, and of its account of itself.
+    func withRedisServers(_ body: (RedisPart) async throws(RedisError) -> Finding) async -> Finding {
         guard case .success = await redis.answer() else { return .notChecked("Redis cannot be asked") }
-        do throws(RedisError) { return try await body(try await redisInfo.answer().get()) } catch {
+        do throws(RedisError) {
+            let servers = try await redisServers.answer().get()
+            var findings: [Finding] = []
+            for server in servers {
+                let finding = try await body(server)
+                findings.append(servers.count == 1 ? finding : finding.at(server.place))
+            }
+            if findings.count == 1, let only = findings.first { return only }
+            return .of(findings, otherwise: findings.map(\.sentence).joined(separator: "; "))
+        } catch {
             return Self.finding(error, "INFO")
         }
     }
@@ -128,21 +175,4 @@ struct Patient: Sendable {
         }
         return .wrong("Redis: \(error.message.isEmpty ? "\(error.code)" : error.message)", "Look into Redis' log.")
     }
-}
-
-/// What Redis says of itself to INFO.
-struct RedisInfo: Sendable {
-    private let fields: [String: String]
-
-    init(_ text: String) {
-        var fields: [String: String] = [:]
-        for line in text.split(whereSeparator: \.isNewline) {
-            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts.count == 2 { fields[String(parts[0])] = String(parts[1]) }
-        }
-        self.fields = fields
-    }
-
-    subscript(_ name: String) -> String? { fields[name] }
-    func number(_ name: String) -> Int? { fields[name].flatMap { Int($0) } }
 }

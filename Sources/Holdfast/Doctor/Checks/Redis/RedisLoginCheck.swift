@@ -7,7 +7,13 @@ struct RedisLoginCheck: Check {
 
     func examine() async -> Finding {
         let settings = patient.settings.redis
-        let address = "\(settings.host):\(settings.port)"
+        let address =
+            switch settings.mode {
+            case .single: "\(settings.host):\(settings.port)"
+            case .cluster: "the cluster of \(settings.seeds.map(\.description).joined(separator: ", "))"
+            case .sentinel:
+                "\(settings.masterName), as the sentinels \(settings.seeds.map(\.description).joined(separator: ", ")) say,"
+            }
         let client: any RedisLink
         switch await patient.redis.answer() {
         case .success(let connected): client = connected
@@ -18,12 +24,16 @@ struct RedisLoginCheck: Check {
             if error.code != .refused { return finding(error, address) }
         }
         let took = ContinuousClock.now - start
-        guard case .success(let info) = await patient.redisInfo.answer() else { return .fine("answers at \(address)") }
-        let version = info["redis_version"] ?? "?"
+        guard case .success(let servers) = await patient.redisServers.answer(), let first = servers.first else {
+            return .fine("answers at \(address)")
+        }
+        let versions = servers.map { $0.info["redis_version"] ?? "?" }
+        let version = versions.min { Version($0) < Version($1) } ?? first.info["redis_version"] ?? "?"
         guard Version(version) >= Version("7.0") else {
             return .wrong("Redis \(version) at \(address) is too old", "Redis 7 or newer.")
         }
-        return .fine("Redis \(version) at \(address), answers after \(took.short)")
+        let masters = settings.mode == .cluster ? ", \(servers.count) masters" : ""
+        return .fine("Redis \(version) at \(address)\(masters), answers after \(took.short)")
     }
 
     private func finding(_ error: RedisError, _ address: String) -> Finding {

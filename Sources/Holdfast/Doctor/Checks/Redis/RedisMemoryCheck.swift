@@ -6,7 +6,8 @@ struct RedisMemoryCheck: Check {
     let patient: Patient
 
     func examine() async -> Finding {
-        await patient.withRedisInfo { info throws(RedisError) in
+        await patient.withRedisServers { server throws(RedisError) in
+            let info = server.info
             var findings: [Finding] = []
             let policy = info["maxmemory_policy"] ?? "unknown"
             if policy != "noeviction" {

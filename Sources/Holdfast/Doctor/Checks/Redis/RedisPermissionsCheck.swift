@@ -9,8 +9,8 @@ struct RedisPermissionsCheck: Check {
     func examine() async -> Finding {
         let user = patient.settings.redis.user ?? "default"
         let remedy =
-            "redis-cli ACL SETUSER \(user) '~\(StoreInspector.keyPattern)' +@read +@write +@scripting +@connection +info"
-        return await patient.withRedis { client throws(RedisError) in
+            "redis-cli ACL SETUSER \(user) \(StoreInspector.rights(in: patient.settings.redis).joined(separator: " "))"
+        return await patient.withEachRedis { client throws(RedisError) in
             let forbidden: [String]
             do throws(RedisError) { forbidden = try await StoreInspector(redis: client).forbiddenCommands() } catch {
                 guard error.code == .refused else { throw error }

@@ -6,34 +6,50 @@ struct RedisPersistenceCheck: Check {
     let patient: Patient
 
     func examine() async -> Finding {
-        await patient.withRedisInfo { info throws(RedisError) in
-            guard info.number("aof_enabled") == 1 else {
-                return .wrong(
-                    "appendonly is no: what was applied is lost when Redis ends",
-                    "redis-cli CONFIG SET appendonly yes; redis-cli CONFIG REWRITE")
-            }
-            if info["aof_last_write_status"] == "err" {
-                return .wrong("Redis cannot write its append-only file", "Is its disk full or broken? See Redis' log.")
-            }
-            if info["rdb_last_bgsave_status"] == "err" {
-                return .wrong(
-                    "Redis could not save a snapshot, and may refuse writes for it (MISCONF)",
-                    "Is its disk full? No snapshots are needed: redis-cli CONFIG SET save ''; redis-cli CONFIG REWRITE")
-            }
-            if info["aof_last_bgrewrite_status"] == "err" {
-                return .warning(
-                    "Redis could not rewrite its append-only file, which grows meanwhile",
-                    "Room on its disk; vm.overcommit_memory = 1 on its machine. See Redis' log.")
-            }
-            return try await sync()
+        await patient.withRedisServers { server throws(RedisError) in
+            let own = try await Self.finding(server.info, server.commands)
+            var findings = [own]
+            for replica in server.replicas { findings.append(await self.finding(ofReplica: replica)) }
+            return .of(findings, otherwise: own.sentence)
         }
     }
 
-    private func sync() async throws(RedisError) -> Finding {
-        let client = try await patient.redis.answer().get()
+    /// After a failover a replica's disk is the one that counts.
+    private func finding(ofReplica address: RedisAddress) async -> Finding {
+        await patient.withRedis(at: address) { client throws(RedisError) in
+            let info = RedisInfo(try await client.send(["INFO"]).string ?? "")
+            return try await Self.finding(info, client).at("replica \(address)")
+        }
+    }
+
+    private static func finding(
+        _ info: RedisInfo, _ server: any RedisCommands
+    ) async throws(RedisError) -> Finding {
+        guard info.number("aof_enabled") == 1 else {
+            return .wrong(
+                "appendonly is no: what was applied is lost when Redis ends",
+                "redis-cli CONFIG SET appendonly yes; redis-cli CONFIG REWRITE")
+        }
+        if info["aof_last_write_status"] == "err" {
+            return .wrong("Redis cannot write its append-only file", "Is its disk full or broken? See Redis' log.")
+        }
+        if info["rdb_last_bgsave_status"] == "err" {
+            return .wrong(
+                "Redis could not save a snapshot, and may refuse writes for it (MISCONF)",
+                "Is its disk full? No snapshots are needed: redis-cli CONFIG SET save ''; redis-cli CONFIG REWRITE")
+        }
+        if info["aof_last_bgrewrite_status"] == "err" {
+            return .warning(
+                "Redis could not rewrite its append-only file, which grows meanwhile",
+                "Room on its disk; vm.overcommit_memory = 1 on its machine. See Redis' log.")
+        }
+        return try await sync(server)
+    }
+
+    private static func sync(_ client: any RedisCommands) async throws(RedisError) -> Finding {
         let reply: RedisReply
         do throws(RedisError) {
-            reply = try await client.send(["CONFIG", "GET", "appendfsync"], timeout: nil)
+            reply = try await client.send(["CONFIG", "GET", "appendfsync"])
         } catch {
             guard error.code == .refused else { throw error }
             return .warning(

@@ -6,11 +6,13 @@ struct RedisRoleCheck: Check {
     let patient: Patient
 
     func examine() async -> Finding {
-        await patient.withRedisInfo { info throws(RedisError) in
-            if info["cluster_enabled"] == "1" {
+        await patient.withRedisServers { server throws(RedisError) in
+            let info = server.info
+            let settings = patient.settings.redis
+            if info["cluster_enabled"] == "1", settings.mode != .cluster {
                 return .wrong(
-                    "it is a node of a Redis Cluster, whose redirections Holdfast does not follow yet",
-                    "Use a single Redis, with replicas if you like.")
+                    "it is a node of a Redis Cluster, and the settings take it for the only server",
+                    "Set redis.mode to cluster, and redis.addresses to some of its nodes.")
             }
             guard info["role"] == "master" else {
                 let master = "\(info["master_host"] ?? "?"):\(info["master_port"] ?? "?")"
@@ -19,6 +21,16 @@ struct RedisRoleCheck: Check {
                     "Point redis.host at the master (\(master)), or promote this one: redis-cli REPLICAOF NO ONE")
             }
             let replicas = info.number("connected_slaves") ?? 0
+            if replicas < settings.replicas {
+                return .wrong(
+                    "it has \(replicas) replicas and redis.replicas is \(settings.replicas): every write fails",
+                    "Start the replicas that are missing, or lower redis.replicas.")
+            }
+            if replicas == 0, settings.mode != .single {
+                return .warning(
+                    "no replica follows it: when it fails, its data is out of reach until it is back",
+                    "Add a replica: redis-cli --cluster add-node … --cluster-slave, or REPLICAOF.")
+            }
             let (clients, limit) = (info.number("connected_clients") ?? 0, info.number("maxclients") ?? 10_000)
             if clients >= limit / 10 * 8 {
                 return .warning(
