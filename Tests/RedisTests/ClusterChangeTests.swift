@@ -62,7 +62,7 @@ import Testing
 
     @Test func whenAMasterDiesItsReplicaTakesOverAndTheLinkFindsIt() async throws {
         try await RedisClusterServers.withOwn(replicas: 1) { servers in
-            try await withCluster(servers, { $0.commandTimeout = .seconds(5) }) { cluster in
+            try await withCluster(servers) { cluster in
                 for tag in tags { _ = try await cluster.evaluate(Self.count, keys: ["\(tag):n"], arguments: []) }
                 // All of it is on the replicas, too.
                 for node in servers.nodes {
@@ -98,7 +98,7 @@ import Testing
 
     @Test func aClusterThatLacksANodeIsNotConnectedUntilItIsBack() async throws {
         try await RedisClusterServers.withOwn { servers in
-            try await withCluster(servers, { $0.commandTimeout = .seconds(2) }) { cluster in
+            try await withCluster(servers) { cluster in
                 for tag in tags { _ = try await cluster.evaluate(Self.count, keys: ["\(tag):n"], arguments: []) }
                 let victim = try await servers.master(of: "{p00}:n")
                 try await victim.kill()

@@ -69,7 +69,7 @@ import Testing
         try await withCluster(
             try await .shared(),
             {
-                $0.replicas = 1; $0.commandTimeout = .seconds(2)
+                $0.replicas = 1; $0.commandTimeout = .seconds(10)
             }
         ) { cluster in
             let failure = await redisFailure {

@@ -16,7 +16,7 @@ import Testing
         settings.addresses = servers.sentinels.map { RedisAddress(host: $0.host, port: $0.port) }
         settings.reconnectDelay = .milliseconds(200)
         settings.topologyEvery = .milliseconds(200)
-        settings.commandTimeout = .seconds(5)
+        settings.commandTimeout = .seconds(20)
         adjust(&settings)
         let loop = try EventLoop(name: "sentinel-test")
         let link = settings.connector(loop: loop).link("test")

@@ -88,7 +88,7 @@ struct Patient: Sendable {
         guard !client.isConnected else { return .success(client) }
         // What a command is refused with is why there is no connection.
         do throws(RedisError) {
-            if settings.mode == .cluster {
+            if !client.takesManySlots {
                 // Each of its nodes, and then what they say themselves.
                 _ = try await client.parts()
                 _ = try await client.send(["GET", .text(StoreInspector.layoutKey)], timeout: nil)
