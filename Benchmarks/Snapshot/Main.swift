@@ -130,7 +130,7 @@ enum SnapshotBenchmark {
         print("in memory, asked for once")
         print(
             "  resident memory  \(bytes / max(1, customers)) bytes a customer, "
-                + "\(bytes / max(1, customers) * 1_000_000 >> 20) MiB for a million (from \(customers))")
+                + "\((bytes / max(1, customers) * 1_000_000) >> 20) MiB for a million (from \(customers))")
         withExtendedLifetime(tier) {}
     }
 
