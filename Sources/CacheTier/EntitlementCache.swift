@@ -296,7 +296,14 @@ package final class EntitlementCache: Service {
         let stored = try await reader.read(key)
         // Nothing may mean that nothing was bought, or that the store was emptied a moment ago. Before the feed has its
         // place, it may have been emptied while this process was not there.
-        if stored.isEmpty || !status.now.isPlaced, try await !layout.isSameStore(at: key.partition) {
+        let lacksWhatItHad =
+            memory.find(key).map { $0.doubt?.cause != .orphaned && $0.customer.revision > stored.revision } ?? false
+        // Revisions only rise: where one has fallen, a server took over that lacks what another had answered.
+        let wasReplaced =
+            if lacksWhatItHad { true } else if stored.isEmpty || !status.now.isPlaced {
+                try await !layout.isSameStore(at: key.partition)
+            } else { false }
+        if wasReplaced {
             status.storeWasReplaced()
             // At once, and not when the feed notices: until then an empty read would take the place of what memory has.
             memory.beginEpoch(lastHeard: status.now.lastHeard ?? sent, storeWasReplaced: true)

@@ -7,7 +7,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(6)), .everyStore) struct HistoryTests {
+@Suite(.timeLimit(.minutes(6)), .everyServer) struct HistoryTests {
     @Test func whatHappenedIsWrittenWithTheRecord() async throws {
         try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()

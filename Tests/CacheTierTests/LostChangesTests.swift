@@ -55,7 +55,9 @@ import Testing
                     let last = try await redis.send(["XREVRANGE", .text(stream), "+", "-", "COUNT", "1"])
                     let id = try #require(last.array?.first?.array?.first?.string)
                     _ = try await redis.send(["XDEL", .text(stream), .text(id)])
-                    _ = try await redis.send(["HDEL", .text(StorageLayout.key(key.path)), "l:1000"])
+                    let holder = StorageLayout.key(key.path)
+                    _ = try await redis.send(["HDEL", .text(holder), "l:1000"])
+                    _ = try await redis.send(["HSET", .text(holder), "rev", "1"])
                     try await server.cli("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
                     check(
                         try await eventually {

@@ -9,7 +9,7 @@ import Time
 @testable import CacheTier
 
 /// What a dry run says, and whom a recomputation tells, of a population that is known.
-@Suite(.everyStore) struct ProductMapImpactTests {
+@Suite(.everyServer) struct ProductMapImpactTests {
     private let app = TestApp()
 
     /// What `basic`, `pro` and `old` give before, and what after: `old` is dropped, `basic` gives `extra` besides, `pro` no
@@ -182,7 +182,7 @@ import Time
         #expect(state[.sandbox].changed == 5)
     }
 
-    @Test func everybodyWhoseAnswerIsAnotherOneIsToldOnce() async throws {
+    @Test(.alsoOnCluster) func everybodyWhoseAnswerIsAnotherOneIsToldOnce() async throws {
         let (app, audience) = (TestApp("told"), Audience())
         try await withRedis(try await TestStore.shared()) { redis in
             try await populate(redis, app)
@@ -204,7 +204,7 @@ import Time
         }
     }
 
-    @Test func anInterruptedRecomputationGoesOnWhereItWas() async throws {
+    @Test(.alsoOnCluster) func anInterruptedRecomputationGoesOnWhereItWas() async throws {
         let app = TestApp("interrupted")
         let (first, second) = (Audience(failingAfter: 9), Audience())
         try await withRedis(try await TestStore.shared()) { redis in

@@ -9,7 +9,7 @@ import Time
 @testable import CacheTier
 
 /// Which map counts, in a process that follows.
-@Suite(.everyStore) struct ProductMapsTests {
+@Suite(.everyServer) struct ProductMapsTests {
     private static let richer = document(["basic": ["basic", "extra"], "pro": ["basic", "pro"]])
 
     @Test func untilOneIsPublishedTheSettingsCount() async throws {

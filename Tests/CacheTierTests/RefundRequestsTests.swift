@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Requests for consumption data, told from their repeats in a real Redis.
-@Suite(.timeLimit(.minutes(6)), .everyStore) struct RefundRequestsTests {
+@Suite(.timeLimit(.minutes(6)), .everyServer) struct RefundRequestsTests {
     private let app = AppID(RedisServer.uniqueApp("refund"))
 
     private func isFirst(

@@ -6,7 +6,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(6)), .everyStore) struct ShareTests {
+@Suite(.timeLimit(.minutes(6)), .everyServer) struct ShareTests {
     /// A lineage that anna has by its token and ben by a claim.
     private func shared(_ app: TestApp, _ redis: any RedisLink) async throws -> LineageStore {
         let store = LineageStore(redis: redis, rules: app.rules(.share))

@@ -4,7 +4,8 @@ import Runtime
 import TestSupport
 import Testing
 
-/// What the store lies in while a test runs: a Redis, a Redis Cluster of three nodes, or a file. Tests of suites with `.everyStore` run once with each,
+/// What the store lies in while a test runs: a Redis, a Redis Cluster of three nodes, or a file. Tests of suites with `.everyStore` run once
+/// with each,
 /// so that all keep the same promises.
 enum TestStore: Sendable {
     case redis(RedisServer)
@@ -65,20 +66,38 @@ extension TestStore {
     }
 }
 
-/// Runs every test of a suite once with each kind of store.
+/// Runs every test of a suite once with each of some kinds of store.
 struct EveryStore: SuiteTrait, TestTrait, TestScoping {
+    var kinds = TestStore.Kind.allCases
     var isRecursive: Bool { true }
 
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
         guard testCase != nil else { return try await function() }
-        for kind in TestStore.Kind.allCases {
+        for kind in kinds {
             try await TestStore.$kind.withValue(kind) { try await function() }
         }
     }
 }
 
+/// Runs one test of a suite with `.everyServer` on the cluster, too.
+struct AlsoOnCluster: TestTrait, TestScoping {
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
+        try await function()
+        guard testCase != nil, TestStore.kind == .redis else { return }
+        try await TestStore.$kind.withValue(.cluster) { try await function() }
+    }
+}
+
 extension Trait where Self == EveryStore {
     static var everyStore: EveryStore { EveryStore() }
+    /// Each that is one server or none: a cluster takes three servers and their time, and most rules do not see it.
+    static var everyServer: EveryStore { EveryStore(kinds: [.redis, .embedded]) }
+}
+
+extension Trait where Self == AlsoOnCluster {
+    static var alsoOnCluster: AlsoOnCluster { AlsoOnCluster() }
 }

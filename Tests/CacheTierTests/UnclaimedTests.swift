@@ -6,7 +6,7 @@ import Time
 
 @testable import CacheTier
 
-@Suite(.timeLimit(.minutes(6)), .everyStore) struct UnclaimedTests {
+@Suite(.timeLimit(.minutes(6)), .everyServer) struct UnclaimedTests {
     private func all(
         _ app: TestApp, _ store: LineageStore, _ environment: StoreEnvironment = .production, limit: Int = 1000
     ) async throws -> [String] {
@@ -57,7 +57,7 @@ import Time
         }
     }
 
-    @Test func pagesLeaveNothingOutAndGiveNothingTwice() async throws {
+    @Test(.alsoOnCluster) func pagesLeaveNothingOutAndGiveNothingTwice() async throws {
         try await withRedis(try await TestStore.shared()) { redis in
             let app = TestApp()
             let store = LineageStore(redis: redis, rules: app.rules())
