@@ -131,7 +131,9 @@ enum DrillCommand {
         drill.bounds.propagation = .seconds(try arguments.integer("propagation", in: 1...600) ?? 5)
         drill.bounds.recovery = .seconds(try arguments.integer("recovery", in: 1...3600) ?? 60)
         drill.bounds.slack = .seconds(try arguments.integer("slack", in: 1...600) ?? 1)
-        drill.bounds.setApple(by: settings.appleHealth, timeout: settings.appStoreAPI.http.totalTimeout)
+        drill.bounds.setApple(
+            by: settings.appleHealth,
+            patience: scenario.appleHangs ? settings.appStoreAPI.http.totalTimeout : .zero)
         drill.bounds.hold = app.policy.holdBound
         drill.bounds.liveFor = settings.cache.liveFor
         return drill

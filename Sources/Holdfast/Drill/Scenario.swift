@@ -47,6 +47,13 @@ struct Scenario: Sendable {
         return found
     }
 
+    /// Whether calls to Apple wait for an answer that does not come.
+    var appleHangs: Bool {
+        steps.contains { step in
+            if case .appleHangs = step { true } else { false }
+        }
+    }
+
     /// Whether anything but Apple is broken, for which the control program is needed.
     var needsControl: Bool {
         steps.contains { step in

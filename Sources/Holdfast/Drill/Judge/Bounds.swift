@@ -18,10 +18,10 @@ struct Bounds: Sendable {
 }
 
 extension Bounds {
-    /// How soon Apple's absence must show, by how often it is asked and how long an answer may take.
-    mutating func setApple(by health: AppleHealthSettings, timeout: Duration) {
+    /// How soon Apple's absence must show: by how often it is asked, and, if it hangs, how long is waited for an answer.
+    mutating func setApple(by health: AppleHealthSettings, patience: Duration) {
         // Probes come up to a fifth late.
-        let probe = health.probeEvery * 1.2 + max(timeout, health.slowAfter) + slack
+        let probe = health.probeEvery * 1.2 + patience + slack
         appleNoticed = probe
         appleUnreachable = probe * max(1, health.unreachableAfter)
     }
