@@ -46,7 +46,7 @@ struct EventLog: Sendable {
 
     init(capacity: Int) { self.capacity = max(1, capacity) }
 
-    mutating func add(_ event: StoreEvent, truth: [StoreTruth]) -> SimulatorEvent {
+    mutating func add(_ event: StoreEvent, truth: [StoreTruth] = []) -> SimulatorEvent {
         let transaction = event.notification?.transaction
         return append { sequence in
             SimulatorEvent(
