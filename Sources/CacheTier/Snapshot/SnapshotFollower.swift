@@ -137,8 +137,8 @@ final class SnapshotFollower: Sendable {
         // Also when it is the same store in an older state, as after a backup was played back.
         let hasLost = begun.wasReplaced && old?.store != nil
         // Of what the feed told last, some may not have been read in time; that is little, unless the disk was full.
-        let newest = queue.newestHeard
-        let isCurrent = newest.map { newest in before.heard.map { newest - $0 < Self.bearableLag } ?? false } ?? true
+        let isCurrent =
+            begun.heardBefore.map { newest in before.heard.map { newest - $0 < Self.bearableLag } ?? false } ?? true
         let lacksNothing = isCurrent && !round.lostChanges
         try await write([]) { meta in
             if hasLost, meta.former == nil, let store = meta.store {

@@ -10,6 +10,8 @@ final class SnapshotQueue: Sendable {
         let positions: [StreamPosition]
         /// Whether the store is another one than before.
         let wasReplaced: Bool
+        /// When the feed was last heard at the place before.
+        var heardBefore: ContinuousClock.Instant?
     }
 
     /// What is to be brought to the disk together.
@@ -32,7 +34,7 @@ final class SnapshotQueue: Sendable {
         var inHand: Set<String> = []
         var positions: [StreamPosition]?
         var heard: ContinuousClock.Instant?
-        /// The newest ever, whatever the place.
+        /// The newest at this place, written or not.
         var newestHeard: ContinuousClock.Instant?
         var lostChanges = false
         var isRestored = false
@@ -55,9 +57,6 @@ final class SnapshotQueue: Sendable {
     /// Customers that wait, those on their way to the disk included.
     var count: Int { state.withLock { $0.paths.count + $0.inHand.count } }
 
-    /// When the feed was heard last.
-    var newestHeard: ContinuousClock.Instant? { state.withLock { $0.newestHeard } }
-
     func holds(_ path: String) -> Bool { state.withLock { $0.paths.contains(path) || $0.inHand.contains(path) } }
 
     // MARK: The feed's side
@@ -65,7 +64,11 @@ final class SnapshotQueue: Sendable {
     func begin(_ place: Place) {
         state.withLock { state in
             let wasReplaced = place.wasReplaced || state.place?.wasReplaced == true
-            state.place = Place(store: place.store, positions: place.positions, wasReplaced: wasReplaced)
+            // Of one that is passed over nothing has been written.
+            let heardBefore = state.place.map(\.heardBefore) ?? state.newestHeard
+            state.place = Place(
+                store: place.store, positions: place.positions, wasReplaced: wasReplaced, heardBefore: heardBefore)
+            state.newestHeard = nil
             state.positions = nil
             state.heard = nil
         }
