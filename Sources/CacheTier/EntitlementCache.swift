@@ -84,11 +84,12 @@ package final class EntitlementCache: Service {
 
     /// The answer, read from Redis if memory cannot give it. However many ask for a customer, one read is made.
     ///
-    /// A customer nobody knows has an empty answer; when nobody can say, this throws.
-    package func load(_ key: CustomerKey, at instant: Timestamp) async throws(ReadFailure) -> Answer {
-        if let answer = answer(for: key, at: instant) { return answer }
+    /// A customer nobody knows has an empty answer; when nobody can say, this throws. Without an instant it is about the
+    /// one at which it is given, and not the one at which it was asked for (invariant 9).
+    package func load(_ key: CustomerKey, at instant: Timestamp? = nil) async throws(ReadFailure) -> Answer {
+        if let answer = answer(for: key, at: instant ?? clock.now()) { return answer }
         let (entry, source) = try await entry(for: key)
-        return answer(entry, from: source, at: instant)
+        return answer(entry, from: source, at: instant ?? clock.now())
     }
 
     /// The same once the caller has changed the customer to `revision` itself: the answer is not older than that while

@@ -68,7 +68,7 @@ package struct EntitlementRoutes: Sendable {
         since started: ContinuousClock.Instant
     ) async -> HTTPResponse {
         do throws(ReadFailure) {
-            let answer = try await cache.load(key, at: instant ?? clock.now())
+            let answer = try await cache.load(key, at: instant)
             return response(answer, to: head, asOf: instant, correlation, since: started)
         } catch {
             return failed(error, key, correlation)
