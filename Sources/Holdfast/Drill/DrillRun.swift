@@ -20,6 +20,7 @@ actor DrillRun {
     private(set) var accounts: [String] = []
     /// The accounts to which something happened last.
     private var recent: [String] = []
+    private var lastDeeds: [String: ContinuousClock.Instant] = [:]
     private var pending: [Reading] = []
     private var lastEvent: UInt64 = 0
     private var knownUntil = Timestamp(milliseconds: 0)
@@ -219,8 +220,11 @@ actor DrillRun {
             if lives.wantsNewAccount() {
                 try await open()
             } else if let account = lives.pick(accounts), let state = lifelines[account]?.latest,
+                // What was done last must show first, or the next deed would be one for another state.
+                lastDeeds[account].map({ ContinuousClock.now - $0 > .seconds(1) }) ?? true,
                 let deed = lives.deed(of: account, in: state, at: clock.now())
             {
+                lastDeeds[account] = .now
                 _ = try await store.tries(deed.command, for: deed.account, body: deed.body)
             }
         }
@@ -228,6 +232,7 @@ actor DrillRun {
 
     private func open() async throws {
         let account = try await store.createAccount()
+        lastDeeds[account] = .now
         guard let deed = lives.firstDeed(of: account) else { return }
         _ = try await store.tries(deed.command, for: deed.account, body: deed.body)
     }

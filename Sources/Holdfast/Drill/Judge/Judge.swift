@@ -54,7 +54,8 @@ struct Judge: Sendable {
         return Verdict(
             readClass: isLacking ? .payerWithoutAccess : .nonPayerWithAccess,
             detail: "says \(Self.list(said)), and it is \(Self.list(truth)); "
-                + "since \(lifeline.entries.last { $0.since <= instant }?.since.rfc3339 ?? "ever")")
+                + "it said at \(instant.rfc3339), from \(answer.service.source): "
+                + "\(answer.subscriptions.joined(separator: ", ")); the store: \(lifeline.story(until: instant))")
     }
 
     private func unknown(_ reading: Reading, _ lifeline: Lifeline, _ faults: Faults) -> Verdict {

@@ -48,6 +48,13 @@ extension KnownState {
     }
 }
 
+extension KnownState: CustomStringConvertible {
+    var description: String {
+        let words = purchases.map { "\($0.product) \($0.state.rawValue) until \($0.until?.rfc3339 ?? "ever")" }
+        return words.isEmpty ? "nothing" : words.joined(separator: " and ")
+    }
+}
+
 /// What was true of one account, from its beginning on.
 struct Lifeline: Sendable {
     struct Entry: Sendable {
@@ -70,6 +77,12 @@ struct Lifeline: Sendable {
     var latest: KnownState { entries.last?.state ?? .nothing }
 
     func state(at instant: Timestamp) -> KnownState { entries.last { $0.since <= instant }?.state ?? .nothing }
+
+    /// The last few changes before `instant`, for people.
+    func story(until instant: Timestamp) -> String {
+        entries.filter { $0.since <= instant }.suffix(6).map { "\($0.since.rfc3339) \($0.state)" }
+            .joined(separator: "; ")
+    }
 
     /// What was the latest that one could know at any moment from `start` to `end`, newest first, each with the moment at
     /// which it stopped being the latest; nil for what nothing has followed.

@@ -27,6 +27,8 @@ struct Reading: Sendable {
         var entitlements: Set<String>
         /// Entitlements that are called active beyond the end that the same answer gives.
         var outlived: [String] = []
+        /// Each subscription in a word, for whoever asks why an answer is wrong.
+        var subscriptions: [String] = []
         /// The earliest end of a period that is over and still served for want of a word.
         var heldSince: Timestamp?
         var service: Service
@@ -83,10 +85,17 @@ extension Reading.Outcome {
         }
         let held = (body["subscriptions"]?.array ?? []).filter { $0["state"]?.string == "hold" }
             .compactMap { $0["expiresAt"]?.string.flatMap { Timestamp(rfc3339: $0) } }
+        let subscriptions = (body["subscriptions"]?.array ?? []).map { subscription in
+            [
+                subscription["originalTransactionId"]?.string, subscription["productId"]?.string,
+                subscription["state"]?.string, subscription["expiresAt"]?.string,
+            ].map { $0 ?? "-" }.joined(separator: " ")
+        }
         self = .answer(
             Reading.Answer(
                 serverTime: time, entitlements: Set(active.compactMap { $0["id"]?.string }),
-                outlived: outlived.compactMap { $0["id"]?.string }, heldSince: held.min(), service: service))
+                outlived: outlived.compactMap { $0["id"]?.string }, subscriptions: subscriptions, heldSince: held.min(),
+                service: service))
     }
 }
 
