@@ -62,6 +62,9 @@ enum SimulatorCommand {
           body breaks off)
           failStatus (any status, no body), failCode (any of Apple's errors, such as 5000001 or 4040006), failPercent,
           failFirst (only so many fail)
+          outages, a list of {"kind": hang, reset (connection closed), error or slow, "status": 500,
+          "milliseconds": 6000, "endpoints": ["statuses", …] (all when left out), "percent": 100, "inSeconds": 0,
+          "forSeconds": …}
           malformed ("appAppleId" or "environment": what is wrong in history pages)
           clockSkewMilliseconds (its Date field, and its judgement of tokens), refusesTokens (401 to all)
           limits (Apple's: 50, 20, 10 and 1 requests a second by group of endpoints, a tenth in the sandbox),

@@ -1,4 +1,5 @@
 internal import JSON
+internal import Time
 
 /// How badly the store behaves when it sends notifications.
 package struct SendingBehaviour: Sendable, Hashable {
@@ -51,6 +52,9 @@ package struct APIBehaviour: Sendable, Hashable {
     /// Requests a second to all endpoints together before 429; 0 sets no limit.
     package var ratePerSecond = 0
 
+    /// Bad times, of all endpoints or some, now or later.
+    package var outages: [APIOutage] = []
+
     package enum Malformed: String, Sendable, CaseIterable {
         case nothing
         /// A text in place of the number.
@@ -101,10 +105,12 @@ extension APIBehaviour {
             json.member("limitPercent", JSONValue.number(limitPercent))
             json.member("limitWindowMilliseconds", limitWindowMilliseconds)
             json.member("ratePerSecond", ratePerSecond)
+            json.array("outages", outages) { json, outage in outage.write(to: &json) }
         }
     }
 
-    mutating func read(_ body: inout ControlBody) throws(ControlProblem) {
+    /// `now` is what the seconds of outages count from.
+    mutating func read(_ body: inout ControlBody, now: Timestamp) throws(ControlProblem) {
         slowMilliseconds = try body.integer("slowMilliseconds", in: 0...600_000) ?? slowMilliseconds
         isDark = try body.bool("dark") ?? isDark
         failStatus = try body.integer("failStatus", in: 0...599) ?? failStatus
@@ -134,11 +140,15 @@ extension APIBehaviour {
         limitWindowMilliseconds =
             try body.integer("limitWindowMilliseconds", in: 1...3_600_000) ?? limitWindowMilliseconds
         ratePerSecond = try body.integer("ratePerSecond", in: 0...1_000_000) ?? ratePerSecond
+        if let bodies = try body.objects("outages", atMost: APIOutage.maximumCount) {
+            outages = []
+            for var body in bodies { outages.append(try APIOutage(&body, now: now)) }
+        }
     }
 }
 
 extension JSONValue {
-    fileprivate static func number(_ value: Double) -> JSONValue {
+    static func number(_ value: Double) -> JSONValue {
         var json = JSONWriter()
         json.number(value)
         // A number that was just written is read back; null stands for none.

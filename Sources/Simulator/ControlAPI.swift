@@ -230,7 +230,7 @@ extension Simulator {
             try part.finish()
         }
         if var part = try body.object("api") {
-            try api.read(&part)
+            try api.read(&part, now: clock.now())
             try part.finish()
         }
         try body.finish()

@@ -89,6 +89,32 @@ struct ControlBody {
         return number
     }
 
+    mutating func strings(_ key: String, atMost limit: Int) throws(ControlProblem) -> [String]? {
+        try list(key, atMost: limit, "a text") { _, value in value.string }
+    }
+
+    mutating func objects(_ key: String, atMost limit: Int) throws(ControlProblem) -> [ControlBody]? {
+        let path = path
+        return try list(key, atMost: limit, "an object") { index, value in
+            value.object.map { ControlBody($0, path: "\(path)\(key)[\(index)].") }
+        }
+    }
+
+    private mutating func list<Element>(
+        _ key: String, atMost limit: Int, _ kind: String, _ read: (Int, JSONValue) -> Element?
+    ) throws(ControlProblem) -> [Element]? {
+        guard let value = take(key) else { return nil }
+        guard let array = value.array, array.count <= limit else {
+            throw problem(key, "must be a list of at most \(limit)")
+        }
+        var elements: [Element] = []
+        for (index, value) in array.enumerated() {
+            guard let element = read(index, value) else { throw problem("\(key)[\(index)]", "must be \(kind)") }
+            elements.append(element)
+        }
+        return elements
+    }
+
     /// Refuses members that nobody asked for: a misspelt one must not be passed over.
     func finish() throws(ControlProblem) {
         guard let unknown = members.keys.first(where: { !known.contains($0) }) else { return }

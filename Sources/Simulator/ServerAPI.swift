@@ -7,7 +7,7 @@ internal import Time
 /// Apple's App Store Server API, under `/inApps` and `/groups`: which endpoint answers, and in which mood.
 extension Simulator {
     nonisolated func apiResponse(to request: HTTPRequest, _ path: [String]) async -> HTTPResponse {
-        let mood = await mood()
+        let mood = await mood(of: ServerAPIRoute.find(request.method, path)?.route.endpoint)
         if mood.isSilent {
             await hold()
             return HTTPResponse(status: 504)
@@ -44,7 +44,7 @@ extension Simulator {
         var breaks: Bool { drops || truncates }
     }
 
-    private func mood() -> Mood {
+    private func mood(of endpoint: ServerAPIRoute.Endpoint?) -> Mood {
         let behaviour = apiBehaviour
         let now = clock.now()
         var mood = Mood(time: now + .milliseconds(behaviour.clockSkewMilliseconds))
@@ -53,6 +53,14 @@ extension Simulator {
         mood.slowMilliseconds = behaviour.slowMilliseconds
         mood.drops = random.happens(behaviour.dropPercent)
         mood.truncates = random.happens(behaviour.truncatePercent)
+        for outage in behaviour.outages where outage.concerns(endpoint, at: now) && random.happens(outage.percent) {
+            switch outage.kind {
+            case .hang: mood.isSilent = true
+            case .reset: mood.drops = true
+            case .error: mood.failure = HTTPResponse(status: outage.status)
+            case .slow: mood.slowMilliseconds = max(mood.slowMilliseconds, outage.milliseconds)
+            }
+        }
         guard behaviour.failStatus > 0 || behaviour.failCode > 0, random.happens(behaviour.failPercent) else {
             return mood
         }

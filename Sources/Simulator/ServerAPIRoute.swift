@@ -1,6 +1,6 @@
 /// One endpoint of the App Store Server API, and the limit it is under.
-struct ServerAPIRoute: Sendable {
-    enum Endpoint: Sendable, CaseIterable {
+package struct ServerAPIRoute: Sendable {
+    package enum Endpoint: String, Sendable, CaseIterable {
         case massExtend, massExtendStatus, extend, statuses, historyV1, historyV2, transaction, finish, appTransaction
         case setAccountToken, consumptionV1, consumptionV2, order, refunds, requestTest, testStatus
         case notificationHistory

@@ -163,7 +163,7 @@ package actor Simulator: Service {
             apiBehaviour = api
             apiFailures = 0
             limits = APILimits()
-            if !api.isDark { releaseHeld() }
+            if !api.isDark, !api.outages.contains(where: { $0.kind == .hang }) { releaseHeld() }
         }
     }
 

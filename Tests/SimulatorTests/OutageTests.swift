@@ -1,5 +1,6 @@
 import HTTP
 import JSON
+import TestSupport
 import Testing
 import Time
 
@@ -131,12 +132,72 @@ import Time
         }
     }
 
+    @Test func anOutageConcernsTheEndpointsThatItNames() async throws {
+        try await Playground.with { playground in
+            let id = try await playground.purchase("coins").transaction.id
+            try await set(
+                playground, #""outages":[{"kind":"error","status":503,"endpoints":["statuses","historyV2"]}]"#)
+            #expect(try await playground.api(.get, "v1/subscriptions/\(id)").status == 503)
+            #expect(try await playground.api(.get, "v2/history/\(id)").status == 503)
+            #expect(try await playground.api(.get, "v1/history/\(id)").status == 200)
+            #expect(try await playground.api(.get, "v1/transactions/\(id)").status == 200)
+            try await set(playground, #""outages":[{"kind":"error"}]"#)
+            #expect(try await playground.api(.get, "v1/transactions/\(id)").status == 500)
+            try await set(playground, "")
+            #expect(try await playground.api(.get, "v1/subscriptions/\(id)").status == 200)
+        }
+    }
+
+    @Test func anOutageHasItsTime() async throws {
+        let clock = TestClock()
+        try await Playground.with(clock: clock) { playground in
+            let id = try await playground.purchase("coins").transaction.id
+            try await set(
+                playground,
+                #""outages":[{"kind":"error","inSeconds":10,"forSeconds":20},{"kind":"error","status":599,"inSeconds":60}]"#
+            )
+            var statuses: [Int] = []
+            for seconds in [0, 9, 1, 19, 1, 29, 1, 86_400] {
+                clock.advance(by: .seconds(seconds))
+                statuses.append(try await playground.api(.get, "v1/transactions/\(id)").status)
+            }
+            #expect(statuses == [200, 200, 500, 500, 200, 200, 599, 599])
+            let shown = try await playground.control(.get, "behaviour").json?["api"]?["outages"]?.array
+            #expect(shown?.count == 2)
+            check(shown?.first?["from"]?.string.flatMap { Timestamp(rfc3339: $0) } != nil)
+            #expect(shown?.last?["until"]?.isNull == true)
+        }
+    }
+
+    @Test func anOutageHangsClosesOrTakesItsTime() async throws {
+        try await Playground.with { playground in
+            let id = try await playground.purchase("coins").transaction.id
+            func failure(_ outages: String, timeout: Duration?) async throws -> HTTPClientError.Code? {
+                try await set(playground, #""outages":[\#(outages)]"#)
+                do {
+                    _ = try await playground.api(.get, "v1/transactions/\(id)", timeout: timeout)
+                    return nil
+                } catch let error as HTTPClientError { return error.code }
+            }
+            #expect(try await failure(#"{"kind":"hang"}"#, timeout: .milliseconds(200)) == .timedOut)
+            #expect(try await failure(#"{"kind":"reset"}"#, timeout: nil) == .connectionLost)
+            let began = ContinuousClock.now
+            #expect(try await failure(#"{"kind":"slow","milliseconds":300}"#, timeout: nil) == nil)
+            #expect(ContinuousClock.now - began >= .milliseconds(300))
+            #expect(try await failure(#"{"kind":"error","percent":0}"#, timeout: nil) == nil)
+        }
+    }
+
     @Test func whatCannotBeIsRefused() async throws {
         try await Playground.with { playground in
             for (api, field) in [
                 (#""failCode":200"#, "failCode"), (#""malformed":"all""#, "malformed"),
                 (#""dropPercent":101"#, "api.dropPercent"),
                 (#""limitWindowMilliseconds":0"#, "api.limitWindowMilliseconds"),
+                (#""outages":{}"#, "api.outages"), (#""outages":[1]"#, "api.outages[0]"),
+                (#""outages":[{"kind":"tired"}]"#, "kind"),
+                (#""outages":[{"kind":"hang","endpoints":["all"]}]"#, "endpoints"),
+                (#""outages":[{"kind":"hang","colour":"red"}]"#, "api.outages[0].colour"),
             ] {
                 let refused = try await playground.control(.put, "behaviour", #"{"api":{\#(api)}}"#)
                 #expect(refused.status == 400)

@@ -130,7 +130,7 @@ import Time
 
     @Test func theEventLogKeepsTheLastAndCountsAll() {
         var log = EventLog(capacity: 10)
-        for _ in 0..<35 { _ = log.add(StoreEvent(time: Demo.start, account: nil, name: "x")) }
+        for _ in 0..<35 { _ = log.add(StoreEvent(time: Demo.start, account: nil, name: "x"), truth: []) }
         #expect(log.events(after: 0, limit: 100).map(\.sequence) == Array(26...35))
         #expect(log.events(after: 33, limit: 100).map(\.sequence) == [34, 35])
         #expect(log.events(after: 28, limit: 2).map(\.sequence) == [29, 30])
