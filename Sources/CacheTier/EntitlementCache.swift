@@ -225,7 +225,7 @@ package final class EntitlementCache: Service {
             asOf = heard ?? Timestamp(milliseconds: 0)
             store = ServiceGrade(.b, cause ?? .storeSilentTooLong)
         }
-        let grade = ServiceGrade.worse(store, apple(of: customer.key).grade)
+        let grade = ServiceGrade.worse(store, apple(of: customer.key.app, customer.key.environment).grade)
         let rules = rulesInForce(for: customer.key.app)
         let view = customer.view(
             at: instant, map: rules.map, policy: rules.policy,
@@ -235,9 +235,9 @@ package final class EntitlementCache: Service {
             asOf: asOf, evaluation: view.evaluation, fragment: view.fragment)
     }
 
-    private func apple(of key: CustomerKey) -> AppleHealth {
+    private func apple(of app: AppID, _ environment: StoreEnvironment) -> AppleHealth {
         if isAppleFine.load(ordering: .acquiring) { return .fine }
-        return health.withLock { $0[Store(app: key.app, environment: key.environment)] ?? .fine }
+        return health.withLock { $0[Store(app: app, environment: environment)] ?? .fine }
     }
 
     /// How good no answer is: for a customer of whom nothing was ever heard while Redis cannot be asked.
@@ -249,10 +249,23 @@ package final class EntitlementCache: Service {
                 ServiceGrade.store(
                     age: now - $0, cause: .storeSilent, liveFor: settings.liveFor, staleBound: settings.staleBound)
             } ?? ServiceGrade(.b, .storeSilentTooLong)
-        let grade = ServiceGrade.worse(store, apple(of: key).grade)
+        let grade = ServiceGrade.worse(store, apple(of: key.app, key.environment).grade)
         return Silence(
             level: grade.level, reason: grade.reason,
             asOf: heard.map { clock.now() - (now - $0) } ?? snapshot?.lastHeard)
+    }
+
+    /// How good it is what somebody just read from Redis by a command that was sent at `readAt`.
+    package func note(
+        ofReadAt readAt: ContinuousClock.Instant, app: AppID, environment: StoreEnvironment
+    ) -> StoreReadNote {
+        let now = ContinuousClock.now
+        let isReplaced = status.now.storeReplaced.map { now - $0 < settings.staleBound } ?? false
+        let store = ServiceGrade.store(
+            age: now - readAt, cause: isReplaced ? .storeReplaced : nil, liveFor: settings.liveFor,
+            staleBound: settings.staleBound)
+        let grade = ServiceGrade.worse(store, apple(of: app, environment).grade)
+        return StoreReadNote(level: grade.level, reason: grade.reason, asOf: clock.now() - (now - readAt))
     }
 
     // MARK: Redis

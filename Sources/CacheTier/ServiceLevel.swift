@@ -4,11 +4,12 @@ internal import AppStore
 ///
 /// | | Apple's API | the tier that answered |
 /// |---|---|---|
-/// | S | last call fine | known to be what the store has, as of a few seconds ago |
+/// | S | fine, or nobody asks | known to be what the store has, as of a few seconds ago |
 /// | A | a call was slow or failed | last known to be so at most 24 h ago (`cache.staleBound`) |
 /// | B | three in a row | longer ago, or nobody knows when |
 ///
-/// An answer is known to be what the store has while the change feed is live, or when it was just read from the store.
+/// Apple's part is `AppleHealthTracker`'s: back to fine takes several good calls. An answer is known to be what the store
+/// has while the change feed is live, or when it was just read from the store.
 package enum ServiceLevel: String, Sendable, Comparable, CaseIterable {
     case s = "S"
     case a = "A"

@@ -1,6 +1,7 @@
 import Entitlements
 import HTTP
 import JSON
+import TestSupport
 import Testing
 import Time
 
@@ -53,7 +54,16 @@ import Time
             let unexpected = history.map { $0["unexpected"]?.bool }
             #expect(unexpected == [false, true, false, false, false])
             #expect(history.dropFirst(2).first?["fromCustomer"]?.string == "bertha")
+            // Invariant 8: it was read from the store itself, a moment ago.
+            let service = answer.json["service"]
+            #expect(service?["level"]?.string == "S")
+            #expect(service?["source"]?.string == "redis")
+            #expect(service?["reason"]?.string == "current")
+            #expect(service?["actions"]?["purchase"]?.bool == true)
+            check(service?["asOf"]?.string.flatMap { Timestamp(rfc3339: $0) } != nil)
+            #expect(answer.headers["Holdfast-Service-Level"] == "S")
             let short = try await desk.get("/v1/apps/demo/lineages/100", query: "environment=sandbox")
+            #expect(short.json["service"]?["level"]?.string == "S")
             #expect(short.json["history"] == nil)
             #expect(short.json["claims"]?.array?.first?["customer"]?.string == "anna")
             // Invariant 7: it is not known in production.

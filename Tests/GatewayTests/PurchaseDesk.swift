@@ -55,7 +55,8 @@ struct PurchaseDesk {
                 keys: keys,
                 apps: apps, bodyBytes: 1 << 20, readLimit: .seconds(20), metrics: metrics, log: .discarding),
             lineages: LineageRoutes(
-                archive: archive, keys: keys, apps: apps, rules: [:], limit: .seconds(20), log: .discarding))
+                archive: archive, cache: cache, keys: keys, apps: apps, rules: [:], limit: .seconds(20),
+                log: .discarding))
     }
 
     func end() { loop.stop() }

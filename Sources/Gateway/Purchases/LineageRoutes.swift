@@ -24,6 +24,7 @@ extension LineageStore: LineageArchive {}
 /// - `GET /v1/apps/{app}/lineages/{originalTransactionId}/history?environment=`: the same, and what happened to it
 package struct LineageRoutes: Sendable {
     private let archive: any LineageArchive
+    private let cache: EntitlementCache
     private let keys: BearerKeys
     private let apps: Set<AppID>
     private let rules: [AppID: StoreRules]
@@ -31,12 +32,13 @@ package struct LineageRoutes: Sendable {
     private let clock: WallClock
     private let log: Log
 
-    /// `limit` is how long the store may take.
+    /// `limit` is how long the store may take; `cache` says how good it is what it answers.
     package init(
-        archive: any LineageArchive, keys: BearerKeys, apps: some Sequence<AppID>,
+        archive: any LineageArchive, cache: EntitlementCache, keys: BearerKeys, apps: some Sequence<AppID>,
         rules: [AppID: StoreRules], limit: Duration, clock: WallClock = .system, log: Log
     ) {
         self.archive = archive
+        self.cache = cache
         self.keys = keys
         self.apps = Set(apps)
         self.rules = rules
@@ -68,22 +70,26 @@ package struct LineageRoutes: Sendable {
     private func answer(
         _ question: Question, _ app: AppID, _ parameters: ReadParameters, _ correlation: String
     ) async -> HTTPResponse {
-        let found = await Patience.wait(limit) { () -> Result<[UInt8]?, StoreError> in
+        let readAt = ContinuousClock.now
+        let found = await Patience.wait(limit) { () -> Result<Told?, StoreError> in
             do throws(StoreError) {
                 switch question {
-                case .unclaimed: return .success(try await unclaimed(app, parameters))
-                case .lineage(let id): return .success(try await lineage(id, app, parameters, withHistory: false))
-                case .history(let id): return .success(try await lineage(id, app, parameters, withHistory: true))
+                case .unclaimed: return .success(try await unclaimed(app, parameters, readAt))
+                case .lineage(let id):
+                    return .success(try await lineage(id, app, parameters, readAt, withHistory: false))
+                case .history(let id):
+                    return .success(try await lineage(id, app, parameters, readAt, withHistory: true))
                 }
             } catch { return .failure(error) }
         }
         switch found {
-        case .success(let json?):
+        case .success(let told?):
             return HTTPResponse(
                 status: 200,
                 headers: [
                     "Correlation-ID": correlation, "Cache-Control": "no-store", "Content-Type": "application/json",
-                ], body: json)
+                    "Holdfast-Service-Level": told.level.rawValue,
+                ], body: told.json)
         case .success(nil):
             return Problem(
                 .unknownLineage,
@@ -102,7 +108,14 @@ package struct LineageRoutes: Sendable {
         }
     }
 
-    private func unclaimed(_ app: AppID, _ parameters: ReadParameters) async throws(StoreError) -> [UInt8] {
+    private struct Told: Sendable {
+        let json: [UInt8]
+        let level: ServiceLevel
+    }
+
+    private func unclaimed(
+        _ app: AppID, _ parameters: ReadParameters, _ readAt: ContinuousClock.Instant
+    ) async throws(StoreError) -> Told {
         let environment = parameters.environment
         let page = try await archive.unclaimed(app, environment, after: parameters.after, limit: parameters.limit)
         let count = try await archive.unclaimedCount(app, environment)
@@ -112,14 +125,16 @@ package struct LineageRoutes: Sendable {
         json.member("app", app.rawValue)
         json.member("environment", environment.rawValue)
         json.member("serverTime", now.rfc3339)
+        let note = cache.note(ofReadAt: readAt, app: app, environment: environment)
+        note.write(to: &json)
         json.unclaimed(page, count: count, at: now, rules[app] ?? StoreRules())
         json.endObject()
-        return json.bytes
+        return Told(json: json.bytes, level: note.level)
     }
 
     private func lineage(
-        _ id: String, _ app: AppID, _ parameters: ReadParameters, withHistory: Bool
-    ) async throws(StoreError) -> [UInt8]? {
+        _ id: String, _ app: AppID, _ parameters: ReadParameters, _ readAt: ContinuousClock.Instant, withHistory: Bool
+    ) async throws(StoreError) -> Told? {
         let lineage = LineageID(app: app, environment: parameters.environment, originalTransactionID: id)
         guard let found = try await archive.find(lineage) else { return nil }
         let history = withHistory ? try await archive.history(of: lineage) : nil
@@ -129,10 +144,12 @@ package struct LineageRoutes: Sendable {
         json.member("app", app.rawValue)
         json.member("environment", parameters.environment.rawValue)
         json.member("serverTime", now.rfc3339)
+        let note = cache.note(ofReadAt: readAt, app: app, environment: parameters.environment)
+        note.write(to: &json)
         json.member("originalTransactionId", id)
         json.found(found, at: now, rules[app] ?? StoreRules())
         if let history { json.history(found.timeline(history, at: now, rules[app] ?? StoreRules())) }
         json.endObject()
-        return json.bytes
+        return Told(json: json.bytes, level: note.level)
     }
 }

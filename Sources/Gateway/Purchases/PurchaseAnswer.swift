@@ -46,7 +46,7 @@ struct PurchaseAnswer {
 
     /// With what a read says, if there is a read; else with how good that is, where a read was wanted.
     func response(
-        read: Answer?, silence: Silence? = nil, serverTime: Timestamp, correlation: String
+        read: Answer?, silence: Silence? = nil, note: StoreReadNote? = nil, serverTime: Timestamp, correlation: String
     ) -> HTTPResponse {
         var json = JSONWriter(reservingCapacity: 1024 + (read?.fragment.count ?? 0))
         json.beginObject()
@@ -58,6 +58,7 @@ struct PurchaseAnswer {
             json.member("environment", key.environment.rawValue)
             json.member("serverTime", serverTime.rfc3339)
             silence?.write(to: &json)
+            note?.write(to: &json)
         }
         if isDryRun { json.member("dryRun", true) }
         json.fragment(purchases)
@@ -66,16 +67,23 @@ struct PurchaseAnswer {
         var headers: HTTPHeaders = [
             "Correlation-ID": correlation, "Cache-Control": "no-store", "Content-Type": "application/json",
         ]
-        if let level = read?.level ?? silence?.level { headers.append("Holdfast-Service-Level", level.rawValue) }
+        if let level = read?.level ?? silence?.level ?? note?.level {
+            headers.append("Holdfast-Service-Level", level.rawValue)
+        }
         return HTTPResponse(status: status, headers: headers, body: json.bytes)
     }
 
-    /// For when all are refused.
-    func refusal(correlation: String) -> HTTPResponse {
+    /// For when all are refused, and how good it is what that was decided by.
+    func refusal(note: StoreReadNote, correlation: String) -> HTTPResponse {
         let reasons = Set(items.compactMap(\.refusal))
         let detail = reasons.sorted { $0.rawValue < $1.rawValue }.map(\.sentence).joined(separator: " ")
-        return Problem(.claimRefused, detail, code: reasons.count == 1 ? reasons.first?.rawValue : nil)
-            .response(correlation: correlation, more: purchases)
+        var members = JSONWriter()
+        note.write(to: &members)
+        members.fragment(purchases)
+        var response = Problem(.claimRefused, detail, code: reasons.count == 1 ? reasons.first?.rawValue : nil)
+            .response(correlation: correlation, more: members.bytes)
+        response.headers.append("Holdfast-Service-Level", note.level.rawValue)
+        return response
     }
 
     /// The member `purchases`.

@@ -129,7 +129,11 @@ package struct PurchaseRoutes: Sendable {
                 "decisions": .init(answer.summary), "forced": .init(request.isForced),
             ])
         defer { apps[app]?.stored(place, after: .now - started) }
-        if answer.status == 409 { return answer.refusal(correlation: correlation) }
+        if answer.status == 409 {
+            return answer.refusal(
+                note: cache.note(ofReadAt: started, app: app, environment: request.key.environment),
+                correlation: correlation)
+        }
         let read = await read(request.key, since: receipt.revision, log)
         return answer.response(
             read: read, silence: read == nil ? cache.silence(about: request.key) : nil, serverTime: clock.now(),
@@ -150,6 +154,7 @@ package struct PurchaseRoutes: Sendable {
     }
 
     private func foresee(_ purchases: VerifiedPurchases, _ request: PurchaseIntake.Request) async -> HTTPResponse {
+        let started = ContinuousClock.now
         guard let decisions = await intake.foresee(purchases, request) else {
             return Problem(
                 .storeUnreachable, "What would be decided is not known at this moment. Ask again.",
@@ -158,7 +163,11 @@ package struct PurchaseRoutes: Sendable {
         }
         let items = purchases.lineages.map { PurchaseAnswer.Item($0, decisions[$0.id.originalTransactionID]) }
         return PurchaseAnswer(key: request.key, receivedAt: clock.now(), items: items, isDryRun: true)
-            .response(read: nil, serverTime: clock.now(), correlation: request.correlation)
+            .response(
+                read: nil,
+                note: cache.note(
+                    ofReadAt: started, app: request.key.app, environment: request.key.environment),
+                serverTime: clock.now(), correlation: request.correlation)
     }
 
     private func read(_ body: [UInt8], _ app: AppID, _ log: Log) throws(ProblemError) -> PostedPurchases {
