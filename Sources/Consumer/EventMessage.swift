@@ -10,14 +10,15 @@ struct EventMessage: Sendable {
     let routingKey: String
     let message: BrokerMessage
 
-    /// `id` is the same for every try to tell the same: whoever gets it twice can know by it.
+    /// `id` is the same for every try to tell the same: whoever gets it twice can know by it. `cause` is the message that
+    /// led to it, if one did.
     init(
         _ name: EventName, id: String?, app: AppID, environment: StoreEnvironment, body: [UInt8],
-        cause: BrokerMessage, at instant: Timestamp
+        cause: BrokerMessage?, at instant: Timestamp
     ) {
         self.name = name
         routingKey = "\(app).\(environment.rawValue).\(name.rawValue)"
-        let correlation = cause.headers[MessageHeader.correlation]
+        let correlation = cause?.headers[MessageHeader.correlation]
         message = BrokerMessage(
             body: body, headers: correlation.map { [MessageHeader.correlation: $0] } ?? [:], messageID: id,
             type: name.rawValue, contentType: "application/json", timestamp: instant)

@@ -64,7 +64,8 @@ package struct Gateway: Sendable {
             judge: purchaseJudge, cache: cache, keys: keys, apps: apps, bodyBytes: settings.purchaseBodyBytes,
             readLimit: settings.claimLimit, clock: clock, metrics: metrics, log: log.part("purchases"))
         let lineages = LineageRoutes(
-            archive: store.archive, keys: keys, apps: apps, rules: store.rules, limit: settings.claimLimit,
+            archive: store.archive, cache: cache, keys: keys, apps: apps, rules: store.rules,
+            limit: settings.claimLimit,
             clock: clock, log: log.part("lineages"))
 
         var loops: [EventLoop] = []
@@ -97,6 +98,11 @@ package struct Gateway: Sendable {
             },
             metrics: metrics, log: log.part("operations"))
         self.spool = spool
-        services = [spool] + publishers + [drainer, operations, server]
+        let levels = apple.map { apple in
+            AppleHealthFollower(name: "apple-levels", health: apple.health) { [cache] change in
+                cache.report(change.to, for: change.app, change.environment)
+            }
+        }
+        services = (levels.map { [$0] } ?? []) + [spool] + publishers + [drainer, operations, server]
     }
 }

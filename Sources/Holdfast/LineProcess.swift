@@ -87,16 +87,13 @@ struct LineProcess {
             refresh: RefreshSource(apple, verifier: verifier.verifier, identities: identities),
             queue: settings.embeddedParts.queue.map { EmbeddedQueueSink($0) }, metrics: metrics, log: log)
         let asking: [any Service] = revocation.map { [$0] } ?? []
-        let levels = AppleHealthFollower(name: "apple-levels", health: apple.health) { change in
-            cache.report(change.to, for: change.app, change.environment)
-        }
         let seeding = snapshot.map { snapshot in
             SnapshotSeeding(
                 snapshot: snapshot, cache: cache, store: store, apps: Set(settings.apps.map(\.id)),
                 maps: { maps.published() }, patience: settings.cache.staleBound, log: log)
         }
         let giving: [any Service] = seeding.map { [$0] } ?? []
-        return [cache, redis, levels] + giving + asking + gateway.services
+        return [cache, redis] + giving + asking + gateway.services
     }
 
     /// Makes links to the store, on a loop of their own.
@@ -155,6 +152,8 @@ struct LineProcess {
                 consumer: settings.consumer),
             log: log
         ) { redis.isConnected && publisher.isConnected }
+        let events = AppleHealthEvents(
+            publisher: publisher, names: settings.broker.names, settings: settings.consumer, metrics: metrics, log: log)
         let consumer: ApplyConsumer
         if let queue = settings.embeddedParts.queue {
             consumer = ApplyConsumer(handler: handler) {
@@ -184,6 +183,7 @@ struct LineProcess {
             ? [
                 AppleRecovery(settings, maps, verifier, apple, redis: redis, publisher: publisher, metrics, log)
             ] : []
-        return [operations, redis] + publishing + asking + [recompute, consumer] + recovery
+        return [operations, redis] + publishing + asking
+            + [recompute, events.follower(of: apple.health), consumer] + recovery
     }
 }

@@ -38,6 +38,7 @@ import Testing
             switch event {
             case .entitlementChanged: kinds = ["whatever changed a record"]
             case .transferLost, .transferGained: kinds = ["a claim, or another token, that moved a purchase"]
+            case .appleHealth: kinds = ["calls of the App Store Server API that fail, or are answered again"]
             case .notificationUnknown: kinds = ["a type, or a type with a subtype, that is not in the table below"]
             default: kinds = NotificationTable.rows.filter { $0.event == event }.map(kind)
             }

@@ -1,3 +1,4 @@
+import AppStore
 import Broker
 import CacheTier
 import Entitlements
@@ -45,11 +46,12 @@ struct RunningGateway {
     }
 }
 
-/// Runs a gateway for the time of `body`, and stops it in order. Without a server of a kind it finds nobody there.
+/// Runs a gateway for the time of `body`, and stops it in order, `apple` too. Without a server of a kind it finds nobody
+/// there.
 func withGateway(
     _ server: RabbitMQServer? = nil, redis redisServer: RedisServer? = nil, rules: [AppID: AppRules] = [:],
     refresh: RefreshSource = .none, maps: (any ProductMapSource)? = nil, clock: WallClock = .system,
-    judge: IntakeJudge? = nil,
+    apple: AppleClients? = nil, liveFor: Duration = CacheSettings().liveFor, judge: IntakeJudge? = nil,
     _ adjust: (inout GatewaySettings, inout BrokerSettings) -> Void = { _, _ in },
     _ body: (RunningGateway) async throws -> Void
 ) async throws {
@@ -71,8 +73,10 @@ func withGateway(
 
     let metrics = Metrics()
     let loop = try EventLoop(name: "client")
+    var cacheSettings = CacheSettings()
+    cacheSettings.liveFor = liveFor
     let cache = EntitlementCache(
-        settings: CacheSettings(), redis: redis.connector(loop: loop, metrics: metrics), rules: rules, maps: maps,
+        settings: cacheSettings, redis: redis.connector(loop: loop, metrics: metrics), rules: rules, maps: maps,
         metrics: metrics, log: .discarding, clock: clock)
     let store = RedisClient(name: "purchases", settings: redis, loop: loop)
     let storeRules = rules.mapValues { rules in StoreRules(evaluation: rules.policy) { rules.products } }
@@ -83,11 +87,11 @@ func withGateway(
         judge: judge ?? Sender.trusted.get().judge,
         purchaseJudge: try Sender.trusted.get().purchases.judge(identities),
         store: GatewayStore(LineageStore(redis: store, rules: storeRules), rules: storeRules) { store.isConnected },
-        cache: cache, refresh: refresh, clock: clock, metrics: metrics, log: .discarding)
+        cache: cache, apple: apple, refresh: refresh, clock: clock, metrics: metrics, log: .discarding)
     // Busy machines are slow; what is about a deadline measures it.
     let client = HTTPClient(
         settings: HTTPClientSettings(connectTimeout: .seconds(60), totalTimeout: .seconds(120)), loop: loop)
-    let services: [any Service] = [cache, store] + gateway.services
+    let services: [any Service] = [cache, store] + (apple.map { [$0] } ?? []) + gateway.services
     for service in services { try await service.start() }
     let running = RunningGateway(
         gateway: gateway, broker: broker, metrics: metrics, folder: folder, client: client, redis: redis)

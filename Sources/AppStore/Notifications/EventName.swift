@@ -54,6 +54,9 @@ package enum EventName: String, Sendable, Hashable, CaseIterable {
     /// A type, or a subtype of a type, that this version does not know.
     case notificationUnknown = "notification.unknown"
 
+    /// Apple's App Store Server API became slow or unreachable, or is fine again, as one consumer sees it.
+    case appleHealth = "apple.health"
+
     /// What a customer may use, or when it ends, may be another than before: read again. No notification leads to it by
     /// its type; it follows from what applying changed.
     case entitlementChanged = "entitlement.changed"

@@ -67,7 +67,12 @@ enum Checklist {
                 access: access,
                 other: patient.apple.first { $0.app.id == access.app.id && $0.environment != access.environment })
         }
-        return keys + [AppleClockCheck(accesses: patient.apple)] + calls
+        let settings = patient.settings
+        let seen: [any Check] = [
+            AppleHealthCheck(role: .gateway, address: settings.gateway.operations.address, patient: patient),
+            AppleHealthCheck(role: .consumer, address: settings.consumerOperations.address, patient: patient),
+        ]
+        return keys + [AppleClockCheck(accesses: patient.apple)] + calls + seen
     }
 
     private static func tests(_ patient: Patient, _ timeout: Duration) -> [any Check] {
