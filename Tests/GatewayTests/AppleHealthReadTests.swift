@@ -77,9 +77,8 @@ struct AppleHealthReadTests {
         var health = AppleHealthSettings()
         health.slowAfter = .seconds(300)
         health.calm = .zero
-        // Probes see the outage come; from then on only the calls are made that the test makes.
-        health.probeEvery = .milliseconds(20)
-        health.probeAgain = .seconds(3600)
+        // Only the calls are made that the test makes, so that each state stays as long as the test looks at it.
+        health.probes = false
         let metrics = Metrics()
         let apple = AppleClients(
             apps: [
@@ -159,8 +158,8 @@ struct AppleHealthReadTests {
             #expect(await scene.call())
             check(try await eventually { try await service(scene) == "S current" })
 
-            // A probe meets a connection that is closed in its place.
             await scene.behave { $0.outages = [APIOutage(.reset)] }
+            #expect(!(await scene.call()))
             check(try await eventually { try await service(scene) == "A appleSlow" })
             try await readOften(scene, "A appleSlow")
 
@@ -204,6 +203,7 @@ struct AppleHealthReadTests {
                 check(try await eventually { await scene.call() })
             }
             await scene.behave { $0.outages = [APIOutage(.reset)] }
+            _ = await scene.call()
             check(try await eventually { try await service(scene) == "A appleSlow" })
             for _ in 0..<2 { _ = await scene.call() }
             check(try await eventually { try await service(scene) == "B appleUnreachable" })
@@ -224,6 +224,7 @@ struct AppleHealthReadTests {
         try await play { scene in
             #expect(await scene.call())
             await scene.behave { $0.outages = [APIOutage(.reset)] }
+            _ = await scene.call()
             check(try await eventually { try await service(scene) == "A appleSlow" })
             let explanation = try await read(scene, "explanation")
             #expect(explanation["service"]?["level"]?.string == "A")
