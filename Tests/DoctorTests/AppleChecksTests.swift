@@ -99,7 +99,7 @@ import Time
             let text = try await store.examinee.text("--environment", "production")
             #expect(text.status == 0)
             #expect(text.output.contains("\nfine         rabbitmq topology       10 exchanges and queues"))
-            #expect(text.output.contains("\n29 checks: 27 fine, 2 warnings\n"))
+            #expect(text.output.contains("\n32 checks: 30 fine, 2 warnings\n"))
             for process in processes { _ = await process.terminate() }
             await store.stop()
         }

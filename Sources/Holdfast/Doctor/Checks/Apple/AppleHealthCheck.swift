@@ -4,7 +4,7 @@ import JSON
 
 /// How Apple does for the gateway or the consumer of this machine, by their own calls, and not by the doctor's.
 struct AppleHealthCheck: Check {
-    var name: String { "apple, as the \(role.rawValue) sees it" }
+    var name: String { "apple, \(role.rawValue)" }
     let role: ListenerCheck.Role
     let address: String
     let patient: Patient
