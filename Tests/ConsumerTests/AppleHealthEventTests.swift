@@ -72,29 +72,33 @@ import Time
         return publisher
     }
 
+    private func texts(_ member: String, of bodies: [JSONValue]) -> [String] {
+        bodies.compactMap { $0[member]?.string }
+    }
+
     @Test func everyChangeIsToldInItsOrder() async throws {
         let published = try await told(refusing: 0, count: 3).published
         #expect(Set(published.map(\.key)) == ["demo.sandbox.apple.health"])
         let bodies = try published.map { try JSONValue.parse($0.message.body) }
-        #expect(bodies.compactMap { $0["to"]?.string } == ["degraded", "unreachable", "fine"])
-        #expect(bodies.compactMap { $0["level"]?.string } == ["A", "B", "S"])
-        #expect(bodies.compactMap { $0["trouble"]?.string } == ["timedOut", "timedOut"])
+        #expect(texts("to", of: bodies) == ["degraded", "unreachable", "fine"])
+        #expect(texts("level", of: bodies) == ["A", "B", "S"])
+        #expect(texts("trouble", of: bodies) == ["timedOut", "timedOut"])
         let first = try #require(bodies.first)
         #expect(first["event"]?.string == "apple.health")
         #expect(first["app"]?.string == "demo")
         #expect(first["environment"]?.string == "sandbox")
         #expect(first["cause"]?.string?.contains("no answer") == true)
         check(first["outageBegan"]?.string.flatMap { Timestamp(rfc3339: $0) } != nil)
-        #expect(Set(bodies.compactMap { $0["observer"]?.string }).count == 1)
+        #expect(Set(texts("observer", of: bodies)).count == 1)
         let ids = published.compactMap(\.message.messageID)
         #expect(Set(ids).count == 3)
-        #expect(ids == bodies.compactMap { $0["id"]?.string })
+        #expect(ids == texts("id", of: bodies))
     }
 
     @Test func whatTheBrokerDoesNotTakeIsToldLaterAndInItsOrder() async throws {
         let published = try await told(refusing: 4, count: 3).published
         let bodies = try published.map { try JSONValue.parse($0.message.body) }
-        #expect(bodies.compactMap { $0["to"]?.string } == ["degraded", "unreachable", "fine"])
+        #expect(texts("to", of: bodies) == ["degraded", "unreachable", "fine"])
     }
 
     @Test func nothingIsToldWhereEventsAreTurnedOff() async throws {
