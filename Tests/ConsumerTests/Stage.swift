@@ -44,6 +44,7 @@ struct Stage: Sendable {
         var settings = RedisSettings()
         settings.host = server.host
         settings.port = server.port
+        settings.commandTimeout = .seconds(30)
         settings.reconnectDelay = .milliseconds(200)
         self.broker = broker
         inspector = BrokerInspector(patient: broker)

@@ -34,6 +34,7 @@ import Time
             let loop = try EventLoop(name: "doctor-maps")
             var settings = RedisSettings()
             settings.port = server.port
+            settings.commandTimeout = .seconds(30)
             let redis = RedisClient(name: "doctor-maps", settings: settings, loop: loop)
             await redis.start()
             let examinee = try examinee(server, products: #""pro": {"entitlements": ["pro"]}"#)

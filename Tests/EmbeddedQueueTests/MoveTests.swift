@@ -46,6 +46,7 @@ import Time
     ) async throws -> Value {
         var settings = RedisSettings()
         settings.port = server.port
+        settings.commandTimeout = .seconds(30)
         let loop = try EventLoop(name: "move-test")
         let link = settings.connector(loop: loop).link("test")
         await link.start()

@@ -48,6 +48,7 @@ final class Shop: Sendable {
         loop = try EventLoop(name: "shop")
         var settings = RedisSettings()
         settings.port = redis.port
+        settings.commandTimeout = .seconds(30)
         client = RedisClient(name: "shop", settings: settings, loop: loop)
         await client.start()
     }

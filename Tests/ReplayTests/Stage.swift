@@ -49,6 +49,7 @@ struct Stage: Sendable {
         var settings = RedisSettings()
         settings.host = server.host
         settings.port = server.port
+        settings.commandTimeout = .seconds(30)
         loop = try EventLoop(name: "replay-tests")
         redis = RedisClient(name: "replay-tests", settings: settings, loop: loop)
         store = LineageStore(redis: redis)

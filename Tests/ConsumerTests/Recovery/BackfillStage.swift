@@ -28,6 +28,7 @@ struct BackfillStage {
             let loop = try EventLoop(name: "backfill-redis")
             var redisSettings = RedisSettings()
             redisSettings.port = server.port
+            redisSettings.commandTimeout = .seconds(30)
             let redis = RedisClient(name: "backfill", settings: redisSettings, loop: loop)
             await redis.start()
             let result: Result<Void, any Error>

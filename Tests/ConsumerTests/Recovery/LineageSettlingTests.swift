@@ -87,6 +87,7 @@ import Time
         let loop = try EventLoop(name: "settling")
         var settings = RedisSettings()
         settings.port = server.port
+        settings.commandTimeout = .seconds(30)
         let redis = RedisClient(name: "settling", settings: settings, loop: loop)
         await redis.start()
         let result: Result<Void, any Error>
