@@ -30,7 +30,7 @@ import Testing
     @Test func everyEventIsLedToByARowOrFollowsFromAChange() {
         let led = Set(rows.map(\.event)).union([NotificationTable.unknown.event])
         #expect(
-            Set(EventName.allCases).subtracting(led) == [.entitlementChanged, .transferLost, .transferGained])
+            Set(EventName.allCases).subtracting(led) == [.appleHealth, .entitlementChanged, .transferLost, .transferGained])
         #expect(!Set(rows.map(\.event)).contains(.notificationUnknown))
     }
 

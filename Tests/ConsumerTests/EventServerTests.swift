@@ -56,6 +56,8 @@ import Testing
         try await RabbitMQServer.withOwn { server in
             try await Stage.with(rabbit: server) { stage in
                 let queue = try await listen(stage, "subscription.started")
+                // RabbitMQ forgets a queue that was made within the second before it is killed.
+                try await Task.sleep(for: BrokerSettings().topologySettleTime)
                 let count = 150
                 var expected: Set<String> = []
                 for number in 0..<count {
