@@ -25,6 +25,9 @@ package final class EntitlementCache: Service {
     private let metrics: CacheMetrics
     private let log: Log
     private let feedTask = Mutex<Task<Void, Never>?>(nil)
+    /// Over which connections each partition's server was last seen to be of the same store: behind a new one may be
+    /// another server, and what it has is more than nothing as soon as somebody has written.
+    private let identified = Mutex<[Int: Int]>([:])
     private let health = Mutex<[Store: AppleHealth]>([:])
     /// Whether it is fine everywhere, as it mostly is: then no read takes the lock.
     private let isAppleFine = Atomic(true)
@@ -307,6 +310,7 @@ package final class EntitlementCache: Service {
     private func readOnce(_ key: CustomerKey, epoch: Int) async throws(StoreError) -> CachedCustomer {
         try await layout.verify()
         let sent = ContinuousClock.now
+        let connections = redis.connections
         let stored = try await reader.read(key)
         // Nothing may mean that nothing was bought, or that the store was emptied a moment ago. Before the feed has its
         // place, it may have been emptied while this process was not there.
@@ -314,9 +318,14 @@ package final class EntitlementCache: Service {
             memory.find(key).map { $0.doubt?.cause != .orphaned && $0.customer.revision > stored.revision } ?? false
         // Revisions only rise: where one has fallen, a server took over that lacks what another had answered.
         let wasReplaced =
-            if lacksWhatItHad { true } else if stored.isEmpty || !status.now.isPlaced {
+            if lacksWhatItHad {
+                true
+            } else if stored.isEmpty || !status.now.isPlaced
+                || identified.withLock({ $0[key.partition] }) != connections
+            {
                 try await !layout.isSameStore(at: key.partition)
             } else { false }
+        identified.withLock { $0[key.partition] = connections }
         if wasReplaced {
             status.storeWasReplaced()
             // At once, and not when the feed notices: until then an empty read would take the place of what memory has.
