@@ -12,6 +12,8 @@ internal import Runtime
 /// that was read is no longer there. Changes that were lost before anybody read them show nowhere; the ledger has them.
 final class ChangeFeed: Sendable {
     private let redis: any RedisLink
+    /// What reads compare the store with.
+    private let layout: LayoutGuard?
     private let settings: CacheSettings
     private let memory: MemoryTier
     private let status: FeedStatus
@@ -22,9 +24,11 @@ final class ChangeFeed: Sendable {
     private let refresh: @Sendable (Set<CustomerKey>) async -> Set<CustomerKey>
 
     init(
-        redis: any RedisLink, settings: CacheSettings, memory: MemoryTier, status: FeedStatus, snapshot: Snapshot?,
+        redis: any RedisLink, layout: LayoutGuard? = nil, settings: CacheSettings, memory: MemoryTier,
+        status: FeedStatus, snapshot: Snapshot?,
         metrics: CacheMetrics, log: Log, refresh: @escaping @Sendable (Set<CustomerKey>) async -> Set<CustomerKey>
     ) {
+        self.layout = layout
         self.redis = redis
         self.settings = settings
         self.memory = memory
@@ -132,6 +136,8 @@ final class ChangeFeed: Sendable {
         // First the ends, then the epoch: what is read in it is not older than the ends.
         memory.beginEpoch(lastHeard: status.now.lastHeard ?? .now, storeWasReplaced: wasReplaced)
         let identity = store.isEmpty ? try await LayoutGuard(redis: redis).identity() : store
+        // A read that is the first of all must know, too, which store was there before.
+        layout?.expect(identity)
         place = Place(positions: positions, store: identity, isDoubtful: true)
         snapshot?.begin(identity, positions, wasReplaced: wasReplaced)
     }

@@ -367,7 +367,8 @@ package final class EntitlementCache: Service {
         await redis.start()
         await feedConnection.start()
         let feed = ChangeFeed(
-            redis: feedConnection, settings: settings, memory: memory, status: status, snapshot: snapshot,
+            redis: feedConnection, layout: layout, settings: settings, memory: memory, status: status,
+            snapshot: snapshot,
             metrics: metrics, log: log, refresh: { [weak self] keys in await self?.refresh(keys) ?? [] })
         feedTask.withLock { $0 = Task(name: "change-feed") { await feed.follow() } }
     }
