@@ -121,7 +121,8 @@ import Time
                 check(try await eventually { try await queue.counts().work == 0 })
             }
             check(inHand.withLock { $0.most } <= 3)
-            #expect(hands.bodies.count == 60)
+            // At least once: on a slow disk one may come again.
+            #expect(Set(hands.bodies).count == 60)
         }
     }
 
