@@ -106,7 +106,7 @@ struct FeedLag {
                 names.history(.customer(key.customer)),
             ],
             arguments: [
-                .text(names.field), .text(seen), .bytes(record), .text(key.path), 10_000, "append", 100, "", 0,
+                .text(names.field), .text(seen), .bytes(record), .text(key.path), 10_000, "append", 100,
             ])
     }
 

@@ -57,9 +57,10 @@ struct LineageVisit: Sendable {
             let gained = holders.filter { !held.contains($0) && !intended.contains($0) }
             if !gained.isEmpty, try await intend(view.locator, gained) == nil { return nil }
             let addition = try await addition(to: view, holders, moves: moves, news)
+            let schedule = LineageSchedule(of: view.record, under: rules, at: now)
             for holder in holders {
                 guard let copy = view.copies[holder],
-                    let revision = try await write(view.record, holder, over: copy, addition)
+                    let revision = try await write(view.record, holder, over: copy, addition, schedule)
                 else { return nil }
                 change.revisions[holder] = revision
             }
@@ -71,7 +72,8 @@ struct LineageVisit: Sendable {
             }
         }
         for (holder, number) in leftovers where !holders.contains(holder) {
-            guard let copy = view.copies[holder], try await write(nil, holder, over: copy, Addition()) != nil
+            guard let copy = view.copies[holder],
+                try await write(nil, holder, over: copy, Addition(), LineageSchedule()) != nil
             else { return nil }
             try await forget(holder, number)
             change.changed = true
@@ -163,24 +165,21 @@ struct LineageVisit: Sendable {
 
     /// Writes or, with nil, removes; returns the holder's new revision, or nil when the holder's copy is not as seen.
     private func write(
-        _ record: LineageRecord?, _ holder: Holder, over copy: HolderCopy, _ addition: Addition
+        _ record: LineageRecord?, _ holder: Holder, over copy: HolderCopy, _ addition: Addition,
+        _ schedule: LineageSchedule
     ) async throws(StoreError) -> UInt64? {
         let path = keys.path(holder)
-        var names = [StorageLayout.key(path), StorageLayout.changeStream(ofPath: path), keys.history(holder)]
-        var member = ""
-        if case .unclaimed(let id) = holder {
-            names.append(
-                StorageLayout.unclaimedIndex(
-                    keys.id.app, keys.id.environment, partition: StorageLayout.partition(of: path)))
-            member = StorageLayout.escaped(id)
-        }
+        let updates = schedule.updates(
+            keys.id, holder, at: path, isStored: record != nil, firstSeen: firstSeen ?? now)
+        let names = [StorageLayout.key(path), StorageLayout.changeStream(ofPath: path), keys.history(holder)]
         let arguments: [RedisArgument] = [
             .text(keys.field), .text(copy.seen), .bytes(record?.encoded() ?? []), .text(path),
             RedisArgument(settings.changesKept), addition.whole == nil ? "append" : "replace",
-            RedisArgument(settings.historyKept), .text(member),
-            RedisArgument((firstSeen ?? now).milliseconds),
+            RedisArgument(settings.historyKept),
         ]
-        return try await link.evaluate(StoreScripts.write, keys: names, arguments: arguments + addition.arguments)
+        return try await link.evaluate(
+            StoreScripts.write, keys: names + updates.map(\.key),
+            arguments: arguments + updates.flatMap(\.arguments) + addition.arguments)
     }
 
     private func forget(_ holder: Holder, _ number: UInt64) async throws(StoreError) {

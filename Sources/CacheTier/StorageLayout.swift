@@ -12,6 +12,13 @@ internal import Entitlements
 /// | `hf:{pNN}:<app>:<p or s>:holder:<holder>` | hash | `rev`, and `l:<otid>` for each lineage: `<revision>:<record>` |
 /// | `hf:{pNN}:<app>:<p or s>:history:<holder>:<otid>` | list | the lineage's history, in the partition of its holder |
 /// | `hf:{pNN}:<app>:<p or s>:unclaimed` | sorted set | the partition's unclaimed lineages by the time they were first seen |
+/// | `hf:{pNN}:<app>:<p or s>:due:<access, ending or routine>` | sorted set | the partition's lineages by when Apple is to be asked about them next: `<holder> <otid>` (`DueWork`) |
+/// | `hf:{pNN}:<app>:<p or s>:checking:<otid>` | string | who asks Apple about a lineage now |
+/// | `hf:{pNN}:<app>:<p or s>:remind` | sorted set | the same members by when a customer is to be reminded of an end (`ReminderBook`) |
+/// | `hf:{pNN}:<app>:<p or s>:reminded:<holder>:<otid>` | string | `<end> <lead>`, which was said last, until that end |
+/// | `hf:{pNN}:<app>:<p or s>:remind:lease` | string | who reminds now |
+/// | `hf:{p00}:scheduled` | hash | for each app, how far lineages that were stored before there was a schedule are entered into it (`ScheduleFilling`) |
+/// | `hf:{p00}:scheduled:lease:<app>` | string | who enters them |
 /// | `hf:{pNN}:<app>:<p or s>:lineage:<otid>` | hash | the lineage's locator: `holder` (under `share` all of them, a blank between), `copy:<holder>`…, `n`, `news` (what was accepted and may not be everywhere yet, as a record) |
 /// | `hf:{pNN}:<app>:maps` | hash | product maps: `current`, and for each version `m:<n>` (facts), `d:<n>` (document) and `r:<n>` (its recomputation) |
 /// | `hf:{pNN}:<app>:maps:lease` | string | who recomputes now, in the partition of the maps |
@@ -105,6 +112,32 @@ enum StorageLayout {
     static func unclaimedIndex(_ app: AppID, _ environment: StoreEnvironment, partition: Int) -> String {
         "hf:\(tag(partition)):\(scope(app, environment)):unclaimed"
     }
+
+    static func due(_ urgency: Urgency, _ app: AppID, _ environment: StoreEnvironment, partition: Int) -> String {
+        "hf:\(tag(partition)):\(scope(app, environment)):due:\(urgency.name)"
+    }
+
+    static func checkLease(of lineage: LineageID) -> String {
+        key("\(scope(lineage.app, lineage.environment)):checking:\(escaped(lineage.originalTransactionID))")
+    }
+
+    static func reminders(_ app: AppID, _ environment: StoreEnvironment, partition: Int) -> String {
+        "hf:\(tag(partition)):\(scope(app, environment)):remind"
+    }
+
+    static func remindLease(_ app: AppID, _ environment: StoreEnvironment) -> String {
+        key("\(scope(app, environment)):remind:lease")
+    }
+
+    /// Beside the hash of the holder at `path`.
+    static func reminded(_ lineage: LineageID, holder: Holder, at path: String) -> String {
+        "hf:\(tag(partition(of: path))):\(scope(lineage.app, lineage.environment)):reminded:\(holder.id):"
+            + escaped(lineage.originalTransactionID)
+    }
+
+    static let scheduledKey = "hf:\(tag(0)):scheduled"
+
+    static func scheduledLease(of app: AppID) -> String { "\(scheduledKey):lease:\(escaped(app.rawValue))" }
 
     static func field(of lineage: LineageID) -> String { "l:\(escaped(lineage.originalTransactionID))" }
 

@@ -3,11 +3,10 @@ internal import Redis
 /// The scripts that change the store. Each touches one partition, and is a compare-and-set: it answers 0 when what the
 /// caller saw is no longer so.
 enum StoreScripts {
-    /// Sets or removes one lineage of a holder with its history, and announces it.
+    /// Sets or removes one lineage of a holder with its history and its places in indexes, and announces it.
     ///
-    /// KEYS: holder, change stream, history; for the holder of an unclaimed lineage also the index of those.
-    /// ARGV: field, what was seen, record or nothing, path, bound of the stream, `append` or `replace`, bound of the
-    /// history, member and score in the index, entries of the history.
+    /// KEYS: holder, change stream, history, indexes. ARGV: field, what was seen, record or nothing, path, bound of the
+    /// stream, `append` or `replace`, bound of the history; for each index what `IndexUpdate` says; entries of the history.
     ///
     /// What was seen is the revision of the lineage; or, where there was none, `absent` and the holder's `rev`. Removing
     /// what is not there raises `rev` all the same: a writer that saw the same absence must not write after that.
@@ -25,16 +24,23 @@ enum StoreScripts {
         if ARGV[3] ~= '' or current then
             redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[5], '*', 'k', ARGV[4], 'r', rev)
         end
+        local entries = 8 + 3 * (#KEYS - 3)
         if ARGV[3] ~= '' then
             if ARGV[6] == 'replace' then redis.call('DEL', KEYS[3]) end
-            for i = 10, #ARGV do redis.call('RPUSH', KEYS[3], ARGV[i]) end
-            if #ARGV >= 10 then redis.call('LTRIM', KEYS[3], -tonumber(ARGV[7]), -1) end
-            if KEYS[4] then redis.call('ZADD', KEYS[4], 'NX', ARGV[9], ARGV[8]) end
+            for i = entries, #ARGV do redis.call('RPUSH', KEYS[3], ARGV[i]) end
+            if #ARGV >= entries then redis.call('LTRIM', KEYS[3], -tonumber(ARGV[7]), -1) end
+        end
+        for i = 4, #KEYS do
+            local member, score, keep = ARGV[3 * i - 4], ARGV[3 * i - 3], ARGV[3 * i - 2]
+            if score == '' then redis.call('ZREM', KEYS[i], member)
+            elseif keep == '' then redis.call('ZADD', KEYS[i], score, member)
+            else redis.call('ZADD', KEYS[i], keep, score, member) end
+        end
+        if ARGV[3] ~= '' then
             redis.call('HSET', KEYS[1], ARGV[1], rev .. ':' .. ARGV[3])
         else
             redis.call('HDEL', KEYS[1], ARGV[1])
             redis.call('DEL', KEYS[3])
-            if KEYS[4] then redis.call('ZREM', KEYS[4], ARGV[8]) end
         end
         return rev
         """)

@@ -153,6 +153,15 @@ import Testing
             ZRANGEBYSCORE K:z (2.5 +inf WITHSCORES LIMIT 1 1
             ZRANGEBYSCORE K:z 0 10 LIMIT 0 2
             ZRANGEBYSCORE K:z a b
+            ZCOUNT K:z -inf +inf
+            ZCOUNT K:z (2.5 3
+            ZCOUNT K:z a 3
+            ZCOUNT K:none 0 1
+            ZADD K:lt LT 5 a
+            ZADD K:lt LT 6 a 4 b
+            ZADD K:lt LT XX 3 a 2 c
+            ZADD K:lt LT 3 a
+            ZRANGE K:lt 0 -1 WITHSCORES
             ZADD K:y 1 a 2 b 3 c 4 d 5 e 6 f
             ZREMRANGEBYSCORE K:y (1 2
             ZREMRANGEBYSCORE K:y -inf (1
@@ -256,7 +265,8 @@ import Testing
                     ["TYPE", key], ["HGET", key, word], ["HSET", key, word, number], ["HDEL", key, word],
                     ["HINCRBY", key, word, number], ["HGETALL", key], ["HLEN", key], ["RPUSH", key, word, number],
                     ["LRANGE", key, number, other], ["LTRIM", key, number, other], ["LLEN", key],
-                    ["ZADD", key, number, word], ["ZADD", key, "NX", number, word], ["ZREM", key, word],
+                    ["ZADD", key, number, word], ["ZADD", key, "NX", number, word],
+                    ["ZADD", key, "LT", number, word], ["ZCOUNT", key, number, "(\(other)"], ["ZREM", key, word],
                     ["ZRANGEBYSCORE", key, number, "(\(other)", "WITHSCORES"], ["ZRANGE", key, number, other],
                     ["ZCARD", key], ["HSETNX", key, word, number],
                     ["ZREMRANGEBYSCORE", key, number, other], ["ZREMRANGEBYRANK", key, number, other],

@@ -4,7 +4,7 @@ enum KeyCommand: String, CaseIterable {
     case get, set
     case hget, hmget, hgetall, hkeys, hlen, hexists, hset, hsetnx, hdel, hincrby
     case rpush, llen, lrange, ltrim
-    case zadd, zrem, zremrangebyscore, zremrangebyrank, zcard, zscore, zrange, zrangebyscore
+    case zadd, zrem, zremrangebyscore, zremrangebyrank, zcard, zcount, zscore, zrange, zrangebyscore
     case xadd, xlen, xrange, xread, xinfo, xtrim
     case eval, evalsha
 
@@ -22,7 +22,8 @@ enum KeyCommand: String, CaseIterable {
     var onlyReads: Bool {
         switch self {
         case .ping, .time, .info, .dbsize, .scan, .keys, .type, .exists, .pttl, .get, .hget, .hmget, .hgetall, .hkeys,
-            .hlen, .hexists, .llen, .lrange, .zcard, .zscore, .zrange, .zrangebyscore, .xlen, .xrange, .xread, .xinfo:
+            .hlen, .hexists, .llen, .lrange, .zcard, .zcount, .zscore, .zrange, .zrangebyscore, .xlen, .xrange, .xread,
+            .xinfo:
             true
         case .del, .pexpire, .flushall, .set, .hset, .hsetnx, .hdel, .hincrby, .rpush, .ltrim, .zadd, .zrem,
             .zremrangebyscore, .zremrangebyrank, .xadd, .xtrim, .eval, .evalsha:
@@ -40,7 +41,7 @@ enum KeyCommand: String, CaseIterable {
         case .scan, .exists, .del, .xinfo: words >= 2
         case .hget, .hexists, .zscore: words == 3
         case .set, .hmget, .hdel, .rpush, .zrem, .pexpire, .eval, .evalsha: words >= 3
-        case .hincrby, .hsetnx, .lrange, .ltrim, .zremrangebyscore, .zremrangebyrank: words == 4
+        case .hincrby, .hsetnx, .lrange, .ltrim, .zcount, .zremrangebyscore, .zremrangebyrank: words == 4
         case .hset: words >= 4 && words % 2 == 0
         case .zadd, .zrange, .zrangebyscore, .xrange, .xread, .xtrim: words >= 4
         case .xadd: words >= 5

@@ -4,16 +4,17 @@ internal import SQLite
 extension KeySpace {
     func scoreAdd(_ arguments: [[UInt8]]) throws(KeySpaceFailure) -> RedisReply {
         var rest = arguments.dropFirst()
-        var (onlyNew, onlyOld) = (false, false)
+        var (onlyNew, onlyOld, onlyLess) = (false, false, false)
         options: while let option = rest.first {
             switch Self.word(option) {
             case "NX": onlyNew = true
             case "XX": onlyOld = true
+            case "LT": onlyLess = true
             default: break options
             }
             rest.removeFirst()
         }
-        guard !rest.isEmpty, rest.count % 2 == 0, !(onlyNew && onlyOld) else { throw .command(.syntax) }
+        guard !rest.isEmpty, rest.count % 2 == 0, !(onlyNew && (onlyOld || onlyLess)) else { throw .command(.syntax) }
         var pairs: [(score: Double, member: [UInt8])] = []
         while let score = rest.popFirst(), let member = rest.popFirst() {
             guard let score = Self.double(score) else { throw .command(.notAFloat) }
@@ -28,7 +29,10 @@ extension KeySpace {
                 try number("SELECT EXISTS (SELECT 1 FROM scores WHERE key = ? AND member = ?)", Array(values[1...]))
                 == 1
             if isThere {
-                if !onlyNew { try run("UPDATE scores SET score = ? WHERE key = ? AND member = ?", values) }
+                let bound = onlyLess ? " AND score > ?1" : ""
+                if !onlyNew {
+                    try run("UPDATE scores SET score = ?1 WHERE key = ?2 AND member = ?3\(bound)", values)
+                }
             } else if !onlyOld {
                 try run("INSERT INTO scores (score, key, member) VALUES (?, ?, ?)", values)
                 added += 1
@@ -83,6 +87,18 @@ extension KeySpace {
     func scoreCount(_ name: [UInt8]) throws(KeySpaceFailure) -> RedisReply {
         guard let key = try find(name, .sortedSet) else { return .integer(0) }
         return .integer(try number("SELECT count(*) FROM scores WHERE key = ?", [.integer(key.id)]))
+    }
+
+    func scoreCount(between arguments: [[UInt8]]) throws(KeySpaceFailure) -> RedisReply {
+        guard let (low, excludesLow) = Self.bound(arguments[1]), let (high, excludesHigh) = Self.bound(arguments[2])
+        else { throw .command(.noFloatRange) }
+        guard let key = try find(arguments[0], .sortedSet) else { return .integer(0) }
+        return .integer(
+            try number(
+                """
+                SELECT count(*) FROM scores WHERE key = ? AND score \(excludesLow ? ">" : ">=") ?
+                AND score \(excludesHigh ? "<" : "<=") ?
+                """, [.integer(key.id), .real(low), .real(high)]))
     }
 
     func score(_ arguments: [[UInt8]]) throws(KeySpaceFailure) -> RedisReply {

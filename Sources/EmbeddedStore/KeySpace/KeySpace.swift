@@ -89,6 +89,7 @@ final class KeySpace {
         case .zremrangebyscore: try scoreRemoveByScore(arguments)
         case .zremrangebyrank: try scoreRemoveByRank(arguments)
         case .zcard: try scoreCount(arguments[0])
+        case .zcount: try scoreCount(between: arguments)
         case .zscore: try score(arguments)
         case .zrange: try scoreRange(arguments)
         case .zrangebyscore: try scoreRangeByScore(arguments)
