@@ -182,6 +182,41 @@ package final class EmbeddedQueue: MessagePublisher {
         try await stream(QueueScripts.ledger, after: place, limit: limit).map(\.item)
     }
 
+    /// What the ledger holds at one moment.
+    package struct LedgerState: Sendable, Hashable {
+        /// Places; nil when there is nothing.
+        package var oldest: String?
+        package var newest: String?
+        package var count = 0
+        /// Whether nothing was let go of yet.
+        package var isWhole = true
+    }
+
+    package func ledgerState() async throws(RedisError) -> LedgerState {
+        var state = LedgerState()
+        let info: [RedisReply]
+        do throws(RedisError) {
+            info = try await redis.send(["XINFO", "STREAM", .text(QueueScripts.ledger)]).array ?? []
+        } catch {
+            // Nothing has come in yet.
+            if error.code == .refused, error.message.hasPrefix("ERR no such key") { return state }
+            throw error
+        }
+        var added: Int64 = 0
+        for pair in stride(from: 0, to: info.count - 1, by: 2) {
+            let value = info[pair + 1]
+            switch info[pair].string {
+            case "length": state.count = Int(clamping: value.integer ?? 0)
+            case "entries-added": added = value.integer ?? 0
+            case "first-entry": state.oldest = value.array?.first?.string
+            case "last-entry": state.newest = value.array?.first?.string
+            default: break
+            }
+        }
+        state.isWhole = added == state.count
+        return state
+    }
+
     package struct Event: Sendable {
         package let item: Item
         package let routingKey: String

@@ -6,11 +6,14 @@ package import Time
 package struct LedgerMessage: Sendable, Hashable {
     package enum Place: Sendable, Hashable, CustomStringConvertible {
         case offset(Int64)
+        /// An entry of the embedded ledger.
+        case entry(String)
         case line(Int, of: String)
 
         package var description: String {
             switch self {
             case .offset(let offset): "offset \(offset)"
+            case .entry(let id): "entry \(id)"
             case .line(let number, let file): "\(file), line \(number)"
             }
         }

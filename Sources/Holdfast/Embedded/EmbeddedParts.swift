@@ -52,17 +52,19 @@ struct EmbeddedParts: Sendable {
 }
 
 extension HoldfastSettings {
-    /// Gives `body` the embedded queue as a command at a terminal uses it, while `serve` runs or does not.
-    func withEmbeddedQueue<Value>(_ body: (EmbeddedQueue) async throws -> Value) async throws -> Value {
+    /// The embedded queue as a command at a terminal uses it, while `serve` runs or does not; and what is to be closed.
+    func openEmbeddedQueue() async throws -> (EmbeddedQueue, EmbeddedLink) {
         var file = embedded.queueFile
         file.makesFile = false
         let link = EmbeddedLink(name: "command", store: try EmbeddedRedis(settings: file), ownsStore: true)
         await link.start()
+        return (EmbeddedQueue(redis: link, names: broker.names, eventsKept: embedded.eventsKept), link)
+    }
+
+    func withEmbeddedQueue<Value>(_ body: (EmbeddedQueue) async throws -> Value) async throws -> Value {
+        let (queue, link) = try await openEmbeddedQueue()
         let result: Result<Value, any Error>
-        do {
-            result = .success(
-                try await body(EmbeddedQueue(redis: link, names: broker.names, eventsKept: embedded.eventsKept)))
-        } catch { result = .failure(error) }
+        do { result = .success(try await body(queue)) } catch { result = .failure(error) }
         await link.close()
         return try result.get()
     }

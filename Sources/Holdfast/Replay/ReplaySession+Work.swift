@@ -25,7 +25,7 @@ extension ReplaySession {
             scope: scope, limit: options.limit, interruption: interruption)
         let apps = Set(options.app.map { [$0] } ?? settings.apps.map(\.id))
         var later = ReplayTally()
-        var (isLedger, following): (Bool, LedgerSource?) = (false, nil)
+        var (isLedger, following): (Bool, (any LedgerMessages)?) = (false, nil)
         if case .ledger(let ledger) = source {
             isLedger = true
             // Who names an end wants to compare with that.
@@ -48,7 +48,7 @@ extension ReplaySession {
             try fold.settle()
             return touched
         } waiting: { () async throws(ReplayError) -> Int in
-            isLedger ? try await waiting() : 0
+            isLedger ? try await ledger.waiting() : 0
         }
         progress.end()
         let view = ReplayReport(tally: tally, source: read, outcome: .live(report), lineages: fold.count)

@@ -15,7 +15,7 @@ struct ReplaySession {
     let settings: HoldfastSettings
     let interruption: Interruption
     let redis: any RedisLink
-    let reader: LedgerReader
+    let ledger: LedgerAccess
     let revocation: RevocationChecker?
     let now: Timestamp
     let progress = ReplayProgress()
@@ -34,13 +34,13 @@ struct ReplaySession {
                 settings: settings.appStore.revocation, loop: try EventLoop(name: "ocsp"), metrics: Metrics(), log: log)
         let session = ReplaySession(
             options: options, settings: settings, interruption: interruption, redis: redis,
-            reader: try LedgerReader(settings: settings.broker), revocation: revocation, now: WallClock.system.now())
+            ledger: try await LedgerAccess(settings), revocation: revocation, now: WallClock.system.now())
         await redis.start()
         try await revocation?.start()
         let result: Result<Int32, any Error>
         do { result = .success(try await body(session)) } catch { result = .failure(error) }
         session.progress.end()
-        await session.reader.close()
+        await session.ledger.close()
         await revocation?.drain()
         await redis.close()
         loop.stop()
@@ -63,7 +63,7 @@ struct ReplaySession {
     /// What was read, as far as it is known before reading.
     enum Source {
         case files(FileSource)
-        case ledger(LedgerSource)
+        case ledger(any LedgerMessages)
 
         var messages: any MessageSource {
             switch self {
@@ -77,16 +77,7 @@ struct ReplaySession {
         guard options.files.isEmpty else {
             return .files(try FileSource(options.files, app: options.app?.rawValue))
         }
-        do throws(ReplayError) {
-            return .ledger(
-                try await LedgerSource(reader, from: options.start, through: options.lastOffset ?? end))
-        } catch {
-            if case .broker(let error) = error, error.code == .notFound {
-                throw .broker(
-                    BrokerError(.notFound, "there is no \(settings.broker.names.ledger): nothing has come in here yet"))
-            }
-            throw error
-        }
+        return .ledger(try await ledger.messages(from: options.start, through: options.lastOffset ?? end))
     }
 
     var scope: ReplayScope {
@@ -140,15 +131,5 @@ struct ReplaySession {
             }
         }
         return rules
-    }
-
-    /// Messages that wait to be applied.
-    func waiting() async throws(ReplayError) -> Int {
-        let names = settings.broker.names
-        let queues = Set([names.apply] + RetryLevel.allCases.map { names.retry($0) })
-        do throws(BrokerError) {
-            let states = try await BrokerInspector(settings: settings.broker).queueStates()
-            return states.filter { queues.contains($0.name) }.compactMap(\.messages).reduce(0, +)
-        } catch { throw .broker(error) }
     }
 }

@@ -20,7 +20,7 @@ enum SnapshotRestoring {
             return 1
         }
         let loop = try EventLoop(name: "restore")
-        let link = settings.redis.connector(loop: loop, log: Log(part: "restore", minimum: .error)).link("restore")
+        let link = try settings.storeConnector(loop: loop, log: Log(part: "restore", minimum: .error)).link("restore")
         await link.start()
         let result: Result<Int32, any Error>
         do {

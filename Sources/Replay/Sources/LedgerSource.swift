@@ -1,14 +1,16 @@
 package import Broker
+internal import Consumer
+internal import Time
 
 /// The ledger, from a start to the end that it had when it was asked.
-package actor LedgerSource: MessageSource {
+package actor LedgerSource: LedgerMessages {
     private let reader: LedgerReader
     private var first: Int64
     private var end: Int64
     private var reached: Int64
 
     /// What the ledger held when it was asked; nil when it is empty.
-    package private(set) var bounds: LedgerBounds?
+    private var bounds: LedgerBounds?
 
     /// Reads from `start`, or from the oldest message, to `end`, or to the newest message of this moment.
     package init(_ reader: LedgerReader, from start: LedgerStart = .first, through end: Int64? = nil)
@@ -42,14 +44,19 @@ package actor LedgerSource: MessageSource {
 
     package var share: Double { end < first ? 1 : Double(reached - first + 1) / Double(end - first + 1) }
 
-    /// The last offset that belongs to what is read.
-    package var lastOffset: Int64 { end }
-    package var firstOffset: Int64 { first }
+    package var extent: LedgerExtent {
+        get async {
+            let begins = bounds.flatMap { bounds in
+                bounds.oldest.headers[MessageHeader.receivedAt].flatMap { Timestamp(rfc3339: $0) }
+                    ?? bounds.oldest.timestamp
+            }
+            return LedgerExtent(
+                first <= end ? .offsets(first...end) : nil, begins: begins,
+                startsLate: first > (bounds?.oldest.offset ?? 0), isCut: bounds?.isWhole == false,
+                lost: await reader.lost)
+        }
+    }
 
-    /// Offsets that retention removed before they could be read.
-    package var lost: [ClosedRange<Int64>] { get async { await reader.lost } }
-
-    /// Moves the end to where the ledger ends now; what came since is read next.
     package func extend() async throws(ReplayError) {
         do throws(BrokerError) {
             guard let bounds = try await reader.bounds() else { return }
