@@ -24,7 +24,7 @@ internal import Entitlements
 /// | `hf:{pNN}:<app>:maps:lease` | string | who recomputes now, in the partition of the maps |
 /// | `hf:{pNN}:<app>:unmapped` | hash | `<p or s>:<product>`: count, first and last time that a product no map knows was seen |
 /// | `hf:{pNN}:<app>:<p or s>:refund-request:<tid>` | string | what asked first about it, for a while (`RefundRequests`) |
-/// | `hf:{pNN}:<app>:<p or s>:recovery` | hash | `j:<name>` for each recovery and backfill (`RecoveryJob`); `n`, raised when an outage is entered; `began`, since when notifications are remembered |
+/// | `hf:{pNN}:<app>:<p or s>:recovery` | hash | `j:<name>` for each recovery and backfill (`RecoveryJob`); `n`, raised when an outage is entered; `began`, since when notifications are remembered; `check` and `missing`, what the last regular look at Apple's history found; `gap:<cause>`; `heard:<role>`, when one was there last |
 /// | `hf:{pNN}:<app>:<p or s>:recovery:lease:<name>` | string | who is at one of them, in its partition |
 /// | `hf:{pNN}:<app>:<p or s>:seen:<n>` | sorted set | UUIDs of notifications settled lately, by when; 16 of these, by the UUID |
 /// | `hf:{pNN}:changes` | stream | one entry a changed holder: `k` (its key after the partition) and `r` (its `rev`) |

@@ -18,13 +18,15 @@ package struct Gateway: Sendable {
 
     /// `judge` comes from a `NotificationVerifier`, `purchaseJudge` from a `PurchaseVerifier`. `cache` and what `store` is
     /// made of are services of the process, which others may share, `apple` too: start them before these. `refresh` is whom
-    /// reads ask that want Apple to be asked; `queue` takes RabbitMQ's place, if it is given.
+    /// reads ask that want Apple to be asked; `queue` takes RabbitMQ's place, if it is given. `pages` are added to the
+    /// operators' listener, and `turnedAway` hears of what Apple was not told 2xx for.
     package init(
         settings: GatewaySettings, broker: BrokerSettings, apps: [AppID], judge: @escaping IntakeJudge,
         purchaseJudge: @escaping PurchaseJudge, store: GatewayStore, cache: EntitlementCache,
         apple: AppleClients? = nil, refresh: RefreshSource = .none, queue: (any MessageSink)? = nil,
-        clock: WallClock = .system, metrics: Metrics,
-        log: Log
+        pages: [String: OperationsRoutes.Page] = [:],
+        turnedAway: @escaping NotificationIntake.TurnedAway = { _, _, _ in },
+        clock: WallClock = .system, metrics: Metrics, log: Log
     ) throws(SystemError) {
         var broker = broker
         broker.confirmTimeout = settings.brokerLimit
@@ -43,7 +45,8 @@ package struct Gateway: Sendable {
             log: log.part("spool-drainer"))
         let durable = IntakeStore(broker: sink, spool: SpoolSink(spool), log: log.part("intake"))
         let intake = NotificationIntake(
-            apps: apps, judge: judge, store: durable, clock: clock, metrics: metrics, log: log.part("intake"))
+            apps: apps, judge: judge, store: durable, turnedAway: turnedAway, clock: clock, metrics: metrics,
+            log: log.part("intake"))
 
         let keys = BearerKeys(settings.keys)
         let refresher = Refresher(
@@ -76,14 +79,14 @@ package struct Gateway: Sendable {
                 intake: intake, reads: reads, explanations: explanations, purchases: purchases, lineages: lineages,
                 intakeBodyBytes: settings.intakeBodyBytes),
             metrics: metrics, log: log.part("http"))
-        var pages: [String: OperationsRoutes.Page] = [
+        var standard: [String: OperationsRoutes.Page] = [
             "/refused": { [samples = intake.samples] in .json(samples.json) }
         ]
-        if let apple { pages["/apple"] = { [health = apple.health] in .json(health.json) } }
+        if let apple { standard["/apple"] = { [health = apple.health] in .json(health.json) } }
         operations = HTTPServer(
             settings: settings.operations, loops: Array(loops.prefix(1)),
             handler: OperationsRoutes(
-                metrics: metrics, pages: pages
+                metrics: metrics, pages: standard.merging(pages) { _, added in added }
             ) {
                 let isBrokerHealthy = sink.isHealthy
                 let hasSpoolRoom = spool.hasRoom

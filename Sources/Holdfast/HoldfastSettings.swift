@@ -31,6 +31,7 @@ struct HoldfastSettings: Sendable {
     let snapshot: SnapshotSettings
     let products: ProductMapSettings
     let recovery: RecoverySettings
+    let backfill: BackfillSettings
     var gateway: GatewaySettings
     let consumer: ConsumerSettings
     var consumerOperations: HTTPServerSettings
@@ -58,6 +59,7 @@ struct HoldfastSettings: Sendable {
         snapshot = SnapshotSettings(&reader, besides: gateway.spool.folder)
         products = ProductMapSettings(&reader, besides: gateway.spool.folder)
         recovery = RecoverySettings(&reader)
+        backfill = BackfillSettings(&reader)
         drainDeadline = reader.duration(
             "process.drainDeadline", default: .seconds(25), in: .seconds(1) ... .seconds(600),
             "How long a process that was told to stop finishes what is in hand.")

@@ -30,13 +30,14 @@ struct LineProcess {
             Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.map) }), settings: products,
             redis: try Self.redis(settings, "product-maps", metrics, log), metrics: metrics, log: log)
         let (apple, asking) = try Self.apple(settings, metrics, log)
+        let standings = BackfillStandings(metrics: metrics)
         services =
             try settings.embeddedParts.services + [maps] + asking
             + Self.watchingForOutages(settings, apple, metrics, log)
             + roles.flatMap { role in
                 switch role {
-                case .gateway: try Self.gateway(settings, maps, verifier, apple, metrics, log)
-                case .consumer: try Self.consumer(settings, maps, verifier, apple, metrics, log)
+                case .gateway: try Self.gateway(settings, maps, verifier, apple, standings, metrics, log)
+                case .consumer: try Self.consumer(settings, maps, verifier, apple, standings, metrics, log)
                 }
             }
     }
@@ -62,7 +63,7 @@ struct LineProcess {
 
     private static func gateway(
         _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ apple: AppleClients,
-        _ metrics: Metrics, _ log: Log
+        _ standings: BackfillStandings, _ metrics: Metrics, _ log: Log
     ) throws -> [any Service] {
         // An embedded store lies on this disk already.
         let snapshot =
@@ -80,12 +81,14 @@ struct LineProcess {
         let store = LineageStore(redis: redis, settings: settings.store, rules: rules, metrics: metrics)
         let revocation = try revocation(settings, metrics, log)
         let identities = Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.identity) })
+        let gaps = GapWatch(.gateway, settings, apple, redis: redis, standings, log)
         let gateway = try Gateway(
             settings: settings.gateway, broker: settings.broker, apps: settings.apps.map(\.id), judge: verifier.judge,
             purchaseJudge: PurchaseVerifier(verifier.verifier).judge(identities, revocation: revocation),
             store: GatewayStore(store, rules: rules) { redis.isConnected }, cache: cache, apple: apple,
             refresh: RefreshSource(apple, verifier: verifier.verifier, identities: identities),
-            queue: settings.embeddedParts.queue.map { EmbeddedQueueSink($0) }, metrics: metrics, log: log)
+            queue: settings.embeddedParts.queue.map { EmbeddedQueueSink($0) },
+            pages: ["/apple": applePage(apple, standings)], turnedAway: gaps.refused, metrics: metrics, log: log)
         let asking: [any Service] = revocation.map { [$0] } ?? []
         let seeding = snapshot.map { snapshot in
             SnapshotSeeding(
@@ -93,7 +96,12 @@ struct LineProcess {
                 maps: { maps.published() }, patience: settings.cache.staleBound, log: log)
         }
         let giving: [any Service] = seeding.map { [$0] } ?? []
-        return [cache, redis] + giving + asking + gateway.services
+        return [cache, redis, gaps] + giving + asking + gateway.services
+    }
+
+    /// How Apple does, and whether all that it sent is with us.
+    private static func applePage(_ apple: AppleClients, _ standings: BackfillStandings) -> OperationsRoutes.Page {
+        { [health = apple.health] in .json(health.page { standings.write($0, to: &$1) }) }
     }
 
     /// Makes links to the store, on a loop of their own.
@@ -115,7 +123,7 @@ struct LineProcess {
 
     private static func consumer(
         _ settings: HoldfastSettings, _ maps: ProductMaps, _ verifier: NotificationVerifier, _ apple: AppleClients,
-        _ metrics: Metrics, _ log: Log
+        _ standings: BackfillStandings, _ metrics: Metrics, _ log: Log
     ) throws -> [any Service] {
         let redis = try redis(settings, "store", metrics, log).link("store")
         let publisher: any MessagePublisher
@@ -168,7 +176,7 @@ struct LineProcess {
         let operations = HTTPServer(
             settings: settings.consumerOperations, loops: [try EventLoop(name: "operations")],
             handler: OperationsRoutes(
-                metrics: metrics, pages: ["/apple": { [health = apple.health] in .json(health.json) }]
+                metrics: metrics, pages: ["/apple": applePage(apple, standings)]
             ) {
                 let isRedisConnected = redis.isConnected
                 let isBrokerConnected = publisher.isConnected
@@ -178,12 +186,12 @@ struct LineProcess {
             },
             metrics: metrics, log: log.part("operations"))
         let asking: [any Service] = revocation.map { [$0] } ?? []
-        let recovery: [any Service] =
-            settings.recovery.isAutomatic
-            ? [
-                AppleRecovery(settings, maps, verifier, apple, redis: redis, publisher: publisher, metrics, log)
-            ] : []
+        let gaps = GapWatch(.consumer, settings, apple, redis: redis, standings, log) {
+            redis.isConnected && publisher.isConnected
+        }
+        let recovery = AppleRecovery(
+            settings, maps, verifier, apple, redis: redis, publisher: publisher, standings, metrics, log)
         return [operations, redis] + publishing + asking
-            + [recompute, events.follower(of: apple.health), consumer] + recovery
+            + [recompute, events.follower(of: apple.health), consumer, gaps, recovery]
     }
 }

@@ -5,10 +5,18 @@ internal import Time
 extension AppleHealthMonitor {
     /// The page `/apple` of the operators' listeners: for each app and environment how Apple does, since when and why, and
     /// the last changes, newest first.
-    package var json: [UInt8] {
+    package var json: [UInt8] { page { _, _ in } }
+
+    /// The same; `add` may write more members of a store.
+    package func page(adding add: (AppleStore, inout JSONWriter) -> Void) -> [UInt8] {
         var json = JSONWriter(reservingCapacity: 2048)
         json.beginObject()
-        json.array("stores", statuses) { json, status in status.write(to: &json) }
+        json.array("stores", statuses) { json, status in
+            json.beginObject()
+            status.write(to: &json)
+            add(status.store, &json)
+            json.endObject()
+        }
         json.array("changes", recentChanges) { json, change in
             json.beginObject()
             change.write(to: &json)
@@ -21,7 +29,6 @@ extension AppleHealthMonitor {
 
 extension AppleHealthMonitor.Status {
     fileprivate func write(to json: inout JSONWriter) {
-        json.beginObject()
         json.member("app", store.app.rawValue)
         json.member("environment", store.environment.rawValue)
         json.member("health", health.rawValue)
@@ -36,7 +43,6 @@ extension AppleHealthMonitor.Status {
         json.member("hasKey", hasKey)
         json.member("probed", isProbed)
         json.member("keyRefusedSince", keyRefusedSince?.rfc3339)
-        json.endObject()
     }
 }
 

@@ -47,7 +47,7 @@ struct ProductMapDisk: Sendable {
         guard lines[0].elementsEqual("\(heading)\(SHA256.hexadecimal(rest))".utf8) else {
             throw PublishedProductMap.Unreadable("its bytes do not have its digest")
         }
-        guard let facts = PublishedProductMap.Facts(lines[1]) else {
+        guard let facts = PublishedProductMap.Facts(Array(lines[1])) else {
             throw PublishedProductMap.Unreadable("its facts cannot be read")
         }
         return try PublishedProductMap(facts: facts, canonical: Array(lines[2]))

@@ -54,7 +54,7 @@ package struct PublishedProductMap: Sendable, Hashable {
     }
 }
 
-extension PublishedProductMap.Facts {
+extension PublishedProductMap.Facts: StoredDocument {
     package func write(to json: inout JSONWriter) {
         json.member("version", version)
         json.member("publishedAt", publishedAt.rfc3339)
@@ -64,18 +64,8 @@ extension PublishedProductMap.Facts {
         json.member("products", products)
     }
 
-    var bytes: [UInt8] {
-        var json = JSONWriter()
-        json.beginObject()
-        write(to: &json)
-        json.endObject()
-        return json.bytes
-    }
-
-    /// Nil for what is not one.
-    init?(_ bytes: some Sequence<UInt8>) {
-        guard let value = try? JSONValue.parse(Array(bytes)), let version = value["version"]?.int64, version >= 0,
-            let publishedAt = value["publishedAt"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
+    package init?(_ value: JSONValue) {
+        guard let version = value["version"]?.int64, version >= 0, let publishedAt = value.instant("publishedAt"),
             let digest = value["sha256"]?.string, let products = value["products"]?.int64, products >= 0
         else { return nil }
         self.init(

@@ -4,7 +4,7 @@ package import Time
 
 /// How far telling everybody of a published map is: kept in Redis beside the map, so that whoever goes on knows where.
 package struct Recomputation: Sendable, Hashable {
-    package struct Counts: Sendable, Hashable {
+    package struct Counts: NamedCounts {
         package var customers: UInt64 = 0
         /// Customers whose answer is another one.
         package var changed: UInt64 = 0
@@ -12,6 +12,10 @@ package struct Recomputation: Sendable, Hashable {
         package var gained: UInt64 = 0
         package var lost: UInt64 = 0
         package init() {}
+
+        package static var all: Table {
+            [("customers", \.customers), ("changed", \.changed), ("gained", \.gained), ("lost", \.lost)]
+        }
     }
 
     package let version: UInt64
@@ -33,7 +37,9 @@ package struct Recomputation: Sendable, Hashable {
     }
 
     package var fraction: Double { isDone ? 1 : HolderScan.fraction(at: cursor) }
+}
 
+extension Recomputation: StoredDocument {
     package func write(to json: inout JSONWriter) {
         json.member("version", version)
         json.member("done", isDone)
@@ -42,41 +48,20 @@ package struct Recomputation: Sendable, Hashable {
         json.member("unreadable", unreadable)
         json.member("updatedAt", updatedAt?.rfc3339)
         for environment in StoreEnvironment.allCases {
-            let counts = self[environment]
-            json.object(environment.rawValue) { json in
-                json.member("customers", counts.customers)
-                json.member("changed", counts.changed)
-                json.member("gained", counts.gained)
-                json.member("lost", counts.lost)
-            }
+            json.object(environment.rawValue) { self[environment].write(to: &$0) }
         }
     }
 
-    var bytes: [UInt8] {
-        var json = JSONWriter()
-        json.beginObject()
-        write(to: &json)
-        json.endObject()
-        return json.bytes
-    }
-
-    init?(_ bytes: [UInt8]) {
-        guard let value = try? JSONValue.parse(bytes), let version = value["version"]?.int64, version > 0,
-            let isDone = value["done"]?.bool, let cursor = value["cursor"]?.string, HolderScan.isCursor(cursor)
+    package init?(_ value: JSONValue) {
+        guard let version = value["version"]?.int64, version > 0, let isDone = value["done"]?.bool,
+            let cursor = value["cursor"]?.string, HolderScan.isCursor(cursor)
         else { return nil }
-        func number(_ value: JSONValue?) -> UInt64 { UInt64(max(0, value?.int64 ?? 0)) }
         self.init(version: UInt64(version))
         self.isDone = isDone
         self.cursor = cursor
         server = value["server"]?.string ?? ""
-        unreadable = number(value["unreadable"])
-        updatedAt = value["updatedAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
-        for environment in StoreEnvironment.allCases {
-            guard let counts = value[environment.rawValue] else { continue }
-            self[environment].customers = number(counts["customers"])
-            self[environment].changed = number(counts["changed"])
-            self[environment].gained = number(counts["gained"])
-            self[environment].lost = number(counts["lost"])
-        }
+        unreadable = value.count("unreadable")
+        updatedAt = value.instant("updatedAt")
+        for environment in StoreEnvironment.allCases { self[environment] = Counts(value[environment.rawValue]) }
     }
 }

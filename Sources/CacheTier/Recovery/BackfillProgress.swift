@@ -7,7 +7,7 @@ package import Time
 /// whoever goes on asks for the next page and not for the first.
 package struct BackfillProgress: Sendable, Hashable {
     /// What Apple listed, notification by notification.
-    package struct Figures: Sendable, Hashable {
+    package struct Figures: NamedCounts {
         package var pages: UInt64 = 0
         /// By Apple's account; one at the very border of two windows counts twice.
         package var sent: UInt64 = 0
@@ -22,6 +22,13 @@ package struct BackfillProgress: Sendable, Hashable {
         /// Not signed by Apple, or without a body: counted and left out.
         package var unusable: UInt64 = 0
         package init() {}
+
+        package static var all: Table {
+            [
+                ("pages", \.pages), ("sentByApple", \.sent), ("undelivered", \.undelivered), ("new", \.new),
+                ("known", \.known), ("beyondMemory", \.beyondMemory), ("unusable", \.unusable),
+            ]
+        }
     }
 
     package struct Window: Sendable, Hashable {
@@ -81,7 +88,7 @@ package struct BackfillProgress: Sendable, Hashable {
     }
 }
 
-extension BackfillProgress {
+extension BackfillProgress: StoredDocument {
     package func write(to json: inout JSONWriter) {
         json.member("from", from.rfc3339)
         json.member("until", until.rfc3339)
@@ -97,9 +104,8 @@ extension BackfillProgress {
         json.object("figures") { figures.write(to: &$0) }
     }
 
-    init?(_ value: JSONValue) {
-        guard let from = value["from"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
-            let until = value["until"]?.string.flatMap({ Timestamp(rfc3339: $0) }), from <= until,
+    package init?(_ value: JSONValue) {
+        guard let from = value.instant("from"), let until = value.instant("until"), from <= until,
             let length = value["windowMilliseconds"]?.int64, length > 0
         else { return nil }
         self.from = from
@@ -110,29 +116,6 @@ extension BackfillProgress {
             guard let number = entry["window"]?.int64.map({ Int(clamping: $0) }), 0..<begun ~= number else { continue }
             open[number] = entry["position"]?.string ?? ""
         }
-        figures = value["figures"].map(Figures.init) ?? Figures()
-    }
-}
-
-extension BackfillProgress.Figures {
-    package func write(to json: inout JSONWriter) {
-        json.member("pages", pages)
-        json.member("sentByApple", sent)
-        json.member("undelivered", undelivered)
-        json.member("new", new)
-        json.member("known", known)
-        json.member("beyondMemory", beyondMemory)
-        json.member("unusable", unusable)
-    }
-
-    init(_ value: JSONValue) {
-        func number(_ name: String) -> UInt64 { UInt64(max(0, value[name]?.int64 ?? 0)) }
-        pages = number("pages")
-        sent = number("sentByApple")
-        undelivered = number("undelivered")
-        new = number("new")
-        known = number("known")
-        beyondMemory = number("beyondMemory")
-        unusable = number("unusable")
+        figures = Figures(value["figures"])
     }
 }

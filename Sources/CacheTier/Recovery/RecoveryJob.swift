@@ -10,7 +10,13 @@ package import Time
 /// | `lineages` | Apple is asked about what is in `hold` or waits for verification |
 /// | `done` | nothing; kept for the operator, the last few of them |
 package struct RecoveryJob: Sendable, Hashable {
-    package enum Cause: String, Sendable { case outage, command }
+    package enum Cause: String, Sendable {
+        case outage, command
+        /// The app was configured, or got its key: nothing of its history was ever read.
+        case newApp
+        /// A short stretch of the history, read every few minutes (`BackfillCheck`).
+        case regular
+    }
     package enum Phase: String, Sendable, Comparable {
         case waiting, history, lineages, done
         private var rank: Int { [.waiting, .history, .lineages, .done].firstIndex(of: self) ?? 0 }
@@ -27,7 +33,7 @@ package struct RecoveryJob: Sendable, Hashable {
     }
 
     /// Lineages that Apple was asked about.
-    package struct Settling: Sendable, Hashable {
+    package struct Settling: NamedCounts {
         package var found: UInt64 = 0
         package var asked: UInt64 = 0
         /// Apple's word leaves no doubt.
@@ -38,6 +44,13 @@ package struct RecoveryJob: Sendable, Hashable {
         /// News had settled these before Apple was asked.
         package var settledMeanwhile: UInt64 = 0
         package init() {}
+
+        package static var all: Table {
+            [
+                ("found", \.found), ("asked", \.asked), ("settled", \.settled), ("open", \.open), ("failed", \.failed),
+                ("settledMeanwhile", \.settledMeanwhile),
+            ]
+        }
     }
 
     package let name: String
@@ -70,7 +83,7 @@ package struct RecoveryJob: Sendable, Hashable {
     }
 }
 
-extension RecoveryJob {
+extension RecoveryJob: StoredDocument {
     package func write(to json: inout JSONWriter) {
         json.member("name", name)
         json.member("cause", cause.rawValue)
@@ -80,42 +93,19 @@ extension RecoveryJob {
         json.member("updatedAt", updatedAt.rfc3339)
         json.member("darkAt", darkAt?.rfc3339)
         json.object("history") { history.write(to: &$0) }
-        json.object("lineages") { json in
-            json.member("found", lineages.found)
-            json.member("asked", lineages.asked)
-            json.member("settled", lineages.settled)
-            json.member("open", lineages.open)
-            json.member("failed", lineages.failed)
-            json.member("settledMeanwhile", lineages.settledMeanwhile)
-        }
+        json.object("lineages") { lineages.write(to: &$0) }
     }
 
-    var bytes: [UInt8] {
-        var json = JSONWriter()
-        json.beginObject()
-        write(to: &json)
-        json.endObject()
-        return json.bytes
-    }
-
-    init?(_ bytes: [UInt8]) {
-        // What another version wrote in another form is nothing that this one can go on with.
-        guard let value = try? JSONValue.parse(bytes, maximumDepth: 8), let name = value["name"]?.string,
-            let cause = value["cause"]?.string.flatMap(Cause.init),
+    package init?(_ value: JSONValue) {
+        guard let name = value["name"]?.string, let cause = value["cause"]?.string.flatMap(Cause.init),
             let phase = value["phase"]?.string.flatMap(Phase.init),
             let history = value["history"].flatMap({ BackfillProgress($0) }),
-            let createdAt = value["createdAt"]?.string.flatMap({ Timestamp(rfc3339: $0) })
+            let createdAt = value.instant("createdAt")
         else { return nil }
         self.init(name: name, cause: cause, phase: phase, history: history, at: createdAt)
         taking = value["taking"]?.string.flatMap(Taking.init) ?? .missing
-        updatedAt = value["updatedAt"]?.string.flatMap { Timestamp(rfc3339: $0) } ?? createdAt
-        darkAt = value["darkAt"]?.string.flatMap { Timestamp(rfc3339: $0) }
-        func number(_ name: String) -> UInt64 { UInt64(max(0, value["lineages"]?[name]?.int64 ?? 0)) }
-        lineages.found = number("found")
-        lineages.asked = number("asked")
-        lineages.settled = number("settled")
-        lineages.open = number("open")
-        lineages.failed = number("failed")
-        lineages.settledMeanwhile = number("settledMeanwhile")
+        updatedAt = value.instant("updatedAt") ?? createdAt
+        darkAt = value.instant("darkAt")
+        lineages = Settling(value["lineages"])
     }
 }

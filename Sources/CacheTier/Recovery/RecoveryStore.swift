@@ -23,12 +23,12 @@ package struct RecoveryStore: Sendable {
 
     package let app: AppID
     package let environment: StoreEnvironment
-    private let link: StoreLink
+    let link: StoreLink
     private let settings: RecoverySettings
     private let clock: WallClock
     package let leaseTime: Duration
     private let owner = Lease.newOwner()
-    private var key: String { StorageLayout.recovery(app, environment) }
+    var key: String { StorageLayout.recovery(app, environment) }
 
     package init(
         redis: any RedisCommands, app: AppID, environment: StoreEnvironment,
@@ -48,15 +48,21 @@ package struct RecoveryStore: Sendable {
 
     /// With the number that is raised whenever something is entered about an outage.
     private func entered() async throws(StoreError) -> (jobs: [RecoveryJob], number: String) {
-        let fields = try await link.send("HGETALL", key).array ?? []
         var jobs: [RecoveryJob] = []
         var number = "0"
-        for pair in stride(from: 0, to: fields.count - 1, by: 2) {
-            guard let name = fields[pair].string, let bytes = fields[pair + 1].bytes else { continue }
+        for (name, bytes) in try await fields() {
             if name == "n" { number = String(decoding: bytes, as: UTF8.self) }
             if name.hasPrefix("j:"), let job = RecoveryJob(bytes) { jobs.append(job) }
         }
         return (jobs.sorted { ($1.createdAt, $1.name) < ($0.createdAt, $0.name) }, number)
+    }
+
+    func fields() async throws(StoreError) -> [(name: String, value: [UInt8])] {
+        let fields = try await link.send("HGETALL", key).array ?? []
+        return stride(from: 0, to: fields.count - 1, by: 2).compactMap { pair in
+            guard let name = fields[pair].string, let value = fields[pair + 1].bytes else { return nil }
+            return (name, value)
+        }
     }
 
     package func job(_ name: String) async throws(StoreError) -> RecoveryJob? {
@@ -97,7 +103,7 @@ package struct RecoveryStore: Sendable {
     }
 
     private func prune() async throws(StoreError) {
-        for old in try await jobs().filter({ $0.phase == .done }).dropFirst(Self.kept) {
+        for old in try await jobs().filter({ $0.phase == .done && $0.cause != .regular }).dropFirst(Self.kept) {
             _ = try await link.send("HDEL", key, ["j:\(old.name)"])
         }
     }
@@ -118,13 +124,20 @@ package struct RecoveryStore: Sendable {
     package func save(_ job: RecoveryJob) async throws(Failure) {
         var job = job
         job.updatedAt = clock.now()
+        try await write(job, to: "j:\(job.name)", leasedAs: job.name)
+        guard job.phase == .done else { return }
+        do { try await prune() } catch { throw .store(error) }
+    }
+
+    /// Keeps the lease of `name`, and writes only under it.
+    func write(
+        _ document: some StoredDocument, to field: String, leasedAs name: String
+    ) async throws(Failure) {
         let isOurs: Bool
-        do { isOurs = try await lease(job.name).write("j:\(job.name)", job.bytes, of: key) } catch {
+        do { isOurs = try await lease(name).write(field, document.bytes, of: key) } catch {
             throw .store(.redis(error))
         }
         if !isOurs { throw .leaseLost }
-        guard job.phase == .done else { return }
-        do { try await prune() } catch { throw .store(error) }
     }
 
     package func release(_ name: String) async throws(StoreError) {

@@ -64,13 +64,17 @@ package struct Backfill: Sendable {
     }
 
     /// Goes on with the job's history to its end. `keep` is told how far it is after every page; with all that it was told
-    /// last, another process can go on.
-    package func run(_ job: RecoveryJob, keep: @escaping Keep) async throws(RecoveryFailure) -> RecoveryJob {
+    /// last, another process can go on. `missing` hears what no consumer has settled, and says what need not be sent again.
+    package func run(
+        _ job: RecoveryJob, missing: FoundMissing? = nil, keep: @escaping Keep
+    ) async throws(RecoveryFailure) -> RecoveryJob {
         let book = BackfillBook(job, keep: keep)
         let failure = await withTaskGroup(of: RecoveryFailure?.self) { group in
             for _ in 0..<settings.lanes {
                 group.addTask {
-                    do throws(RecoveryFailure) { while try await self.readNext(of: book) {} } catch { return error }
+                    do throws(RecoveryFailure) { while try await self.readNext(of: book, missing) {} } catch {
+                        return error
+                    }
                     return nil
                 }
             }
@@ -89,7 +93,7 @@ package struct Backfill: Sendable {
 
     // MARK: One window
 
-    private func readNext(of book: BackfillBook) async throws(RecoveryFailure) -> Bool {
+    private func readNext(of book: BackfillBook, _ missing: FoundMissing?) async throws(RecoveryFailure) -> Bool {
         guard let (window, position) = await book.take() else { return false }
         let job = await book.job
         guard var pages = try self.pages(of: window, at: position) else {
@@ -115,7 +119,7 @@ package struct Backfill: Sendable {
                 try await book.read(BackfillProgress.Figures(), of: window, next: nil, sent: nil)
                 return true
             }
-            let (figures, sent) = try await handOn(read.page.notificationHistory, job)
+            let (figures, sent) = try await handOn(read.page.notificationHistory, job, missing)
             metrics.count(figures)
             let isLast = read.next.isFinished
             try await book.read(figures, of: window, next: isLast ? nil : read.next.text, sent: sent)
@@ -160,20 +164,27 @@ package struct Backfill: Sendable {
 
     /// What came of a page, and the UUID of the last notification that went through the line.
     private func handOn(
-        _ items: [NotificationHistoryResponse.Item], _ job: RecoveryJob
+        _ items: [NotificationHistoryResponse.Item], _ job: RecoveryJob, _ missing: FoundMissing?
     ) async throws(RecoveryFailure) -> (BackfillProgress.Figures, sent: String?) {
         var figures = BackfillProgress.Figures()
         figures.pages = 1
         figures.sent = UInt64(items.count)
         let now = clock.now()
         var found: [(message: BrokerMessage, listed: SeenNotifications.Listed?)] = []
+        var unusable: [String: Int] = [:]
         for item in items {
             if let last = item.sendAttempts.last, last.sendAttemptResult != "SUCCESS" { figures.undelivered += 1 }
-            guard let payload = item.signedPayload, let one = try judged(payload, job, now) else {
+            switch try judged(item.signedPayload, job, now) {
+            case .fit(let message, let listed): found.append((message, listed))
+            case .unfit(let reason):
                 figures.unusable += 1
-                continue
+                unusable[reason, default: 0] += 1
             }
-            found.append(one)
+        }
+        for (reason, count) in unusable {
+            log.error(
+                "the notification history has something that cannot be used",
+                ["job": .init(job.name), "reason": .init(reason), "count": .init(count)])
         }
         let listed = found.compactMap(\.listed)
         var verdicts: [SeenNotifications.Verdict]
@@ -183,6 +194,7 @@ package struct Backfill: Sendable {
         }
         verdicts.reverse()
         var messages: [BrokerMessage] = []
+        var sent: [SeenNotifications.Listed] = []
         for one in found {
             let verdict = one.listed == nil ? .beyondMemory : verdicts.popLast() ?? .beyondMemory
             switch verdict {
@@ -191,30 +203,38 @@ package struct Backfill: Sendable {
             case .beyondMemory: figures.beyondMemory += 1
             }
             switch job.taking {
-            case .missing where verdict != .known, .all: messages.append(one.message)
+            case .missing where verdict != .known, .all:
+                if let missing, let listed = one.listed {
+                    if missing.isOnItsWay(listed.uuid, at: now) { continue }
+                    if verdict == .new { sent.append(listed) }
+                }
+                messages.append(one.message)
             case .missing, .nothing: continue
             }
         }
         try await publish(messages)
+        missing?.add(sent, at: now)
         return (figures, messages.last?.messageID)
     }
 
-    /// As the gateway judges what is posted; nil for what Apple did not sign.
+    private enum Judged {
+        case fit(BrokerMessage, SeenNotifications.Listed?)
+        case unfit(reason: String)
+    }
+
+    /// As the gateway judges what is posted.
     private func judged(
-        _ payload: String, _ job: RecoveryJob, _ now: Timestamp
-    ) throws(RecoveryFailure) -> (BrokerMessage, SeenNotifications.Listed?)? {
+        _ payload: String?, _ job: RecoveryJob, _ now: Timestamp
+    ) throws(RecoveryFailure) -> Judged {
+        guard let payload else { return .unfit(reason: "it has no payload") }
         let body = SignedBody.body(signedPayload: payload)
         let intake: NotificationVerifier.Intake
         do throws(VerificationFailure) { intake = try verifier.intake(body, now: now) } catch {
             if error.disposition != .refuse { throw .unverifiable(error) }
-            log.error("the notification history has something that Apple did not sign", ["error": .init(error)])
-            return nil
+            return .unfit(reason: "Apple did not sign it: \(error)")
         }
         if let environment = intake.environment, environment != client.environment {
-            log.error(
-                "the notification history has something of another environment",
-                ["notification": .init(intake.notificationUUID ?? "")])
-            return nil
+            return .unfit(reason: "it is of another environment")
         }
         let uuid = intake.notificationUUID
         let message = BrokerMessage(
@@ -224,8 +244,8 @@ package struct Backfill: Sendable {
                 MessageHeader.correlation: "\(job.name):\(uuid ?? String(UInt64.random(in: .min ... .max), radix: 16))",
                 MessageHeader.receivedAt: now.rfc3339, MessageHeader.history: job.name,
             ], messageID: uuid, contentType: "application/json", timestamp: now)
-        guard let uuid, let signedDate = intake.signedDate else { return (message, nil) }
-        return (message, SeenNotifications.Listed(uuid: uuid, signedDate: signedDate))
+        guard let uuid, let signedDate = intake.signedDate else { return .fit(message, nil) }
+        return .fit(message, SeenNotifications.Listed(uuid: uuid, signedDate: signedDate))
     }
 
     /// Returns once RabbitMQ has confirmed all of them.

@@ -32,15 +32,3 @@ actor BackfillBook {
         do throws(RecoveryStore.Failure) { try await keep(job) } catch { throw RecoveryFailure(error) }
     }
 }
-
-extension BackfillProgress.Figures {
-    static func += (a: inout Self, b: Self) {
-        a.pages &+= b.pages
-        a.sent &+= b.sent
-        a.undelivered &+= b.undelivered
-        a.new &+= b.new
-        a.known &+= b.known
-        a.beyondMemory &+= b.beyondMemory
-        a.unusable &+= b.unusable
-    }
-}

@@ -42,22 +42,12 @@ package struct RecoveryRun: Sendable {
         guard let before = try await job(name), before.phase == .history || before.phase == .lineages else {
             return .idle
         }
-        guard try await take(name) else { return .busy(before) }
-        // A call may wait for its turn for longer than the lease lasts.
-        let keeper = Task(name: "recovery-lease") { await keepLease(of: name) }
-        let result: Result<Outcome, RecoveryFailure>
-        do throws(RecoveryFailure) {
+        let outcome = try await jobs.leased(name, log) { () async throws(RecoveryFailure) -> Outcome in
             // Whoever had the lease before may have gone on since.
-            if let job = try await job(name), job.phase < .done {
-                result = .success(.done(try await finish(job, progress)))
-            } else {
-                result = .success(.idle)
-            }
-        } catch { result = .failure(error) }
-        keeper.cancel()
-        await keeper.value
-        await release(name)
-        return try result.get()
+            guard let job = try await job(name), job.phase < .done else { return .idle }
+            return .done(try await finish(job, progress))
+        }
+        return outcome ?? .busy(before)
     }
 
     private func finish(
@@ -79,7 +69,7 @@ package struct RecoveryRun: Sendable {
                     "sentByApple": .init(figures.sent), "new": .init(figures.new), "known": .init(figures.known),
                     "beyondMemory": .init(figures.beyondMemory), "unusable": .init(figures.unusable),
                 ])
-            job.phase = settling == nil || job.cause == .command ? .done : .lineages
+            job.phase = settling == nil || job.cause != .outage ? .done : .lineages
             try await save(job, keep)
         }
         if job.phase == .lineages, let settling {
@@ -98,34 +88,11 @@ package struct RecoveryRun: Sendable {
         return job
     }
 
-    // MARK: The lease
-
     private func job(_ name: String) async throws(RecoveryFailure) -> RecoveryJob? {
         do throws(StoreError) { return try await jobs.job(name) } catch { throw .store(error) }
     }
 
-    private func take(_ name: String) async throws(RecoveryFailure) -> Bool {
-        do throws(StoreError) { return try await jobs.take(name) } catch { throw .store(error) }
-    }
-
     private func save(_ job: RecoveryJob, _ keep: Backfill.Keep) async throws(RecoveryFailure) {
         do throws(RecoveryStore.Failure) { try await keep(job) } catch { throw RecoveryFailure(error) }
-    }
-
-    private func keepLease(of name: String) async {
-        while true {
-            do { try await Task.sleep(for: jobs.leaseTime / 3) } catch { return }
-            // Lost or out of reach: whoever saves next is told.
-            do throws(StoreError) { _ = try await jobs.take(name) } catch {
-                log.debug("the lease was not renewed", ["job": .init(name), "error": .init(error)])
-            }
-        }
-    }
-
-    private func release(_ name: String) async {
-        do throws(StoreError) { try await jobs.release(name) } catch {
-            // It runs out by itself.
-            log.debug("the lease was not given back", ["job": .init(name), "error": .init(error)])
-        }
     }
 }

@@ -1,10 +1,13 @@
 package import Entitlements
 package import HTTP
 package import Runtime
-internal import Time
+package import Time
 
 /// Answers Apple: judges a body, makes it durable, and says 200 only then (invariant 1).
 package struct NotificationIntake: Sendable {
+    /// Hears, without waiting for it, that a body for an app was answered with something else than 2xx.
+    package typealias TurnedAway = @Sendable (AppID, StoreEnvironment, Timestamp) -> Void
+
     /// What comes after this many seconds may find us able again. Apple keeps its own schedule anyway.
     private static let retryAfter = ["Retry-After": "30"]
 
@@ -12,13 +15,15 @@ package struct NotificationIntake: Sendable {
     private let apps: [AppID: IntakeMetrics]
     private let judge: IntakeJudge
     private let store: IntakeStore
+    private let turnedAway: TurnedAway
     private let clock: WallClock
     private let log: Log
 
     package init(
-        apps: some Sequence<AppID>, judge: @escaping IntakeJudge, store: IntakeStore, clock: WallClock = .system,
-        metrics: Metrics, log: Log
+        apps: some Sequence<AppID>, judge: @escaping IntakeJudge, store: IntakeStore,
+        turnedAway: @escaping TurnedAway = { _, _, _ in }, clock: WallClock = .system, metrics: Metrics, log: Log
     ) {
+        self.turnedAway = turnedAway
         self.apps = Dictionary(apps.map { ($0, IntakeMetrics(metrics, app: $0)) }) { first, _ in first }
         self.judge = judge
         self.store = store
@@ -68,12 +73,14 @@ package struct NotificationIntake: Sendable {
         case .later(let detail):
             metrics.deferred.increment()
             log.warning("a body was put off", ["detail": .init(detail)])
+            turnedAway(app, environment, now)
             return Problem(.busy, detail, headers: Self.retryAfter).response(correlation: correlation)
         }
 
         message.headers["environment"] = actual.rawValue
         guard let place = await store.store(message) else {
             metrics.unstored.increment()
+            turnedAway(app, actual, now)
             return Problem(.cannotStore, "Send it again later.", headers: Self.retryAfter)
                 .response(correlation: correlation)
         }

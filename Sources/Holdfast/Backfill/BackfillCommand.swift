@@ -12,6 +12,7 @@ enum BackfillCommand {
         usage: holdfast backfill --since TIME [--until TIME] [--all | --check] [OPTIONS]
                holdfast backfill --resume [JOB] [OPTIONS]
                holdfast backfill --list [OPTIONS]
+               holdfast backfill --status [OPTIONS]
 
         Reads Apple's notification history. Notifications that no consumer has settled go through the line like any other,
         marked with the job that found them; what comes twice changes nothing. The calls keep to the shared call budget, behind
@@ -26,13 +27,15 @@ enum BackfillCommand {
           --all            send all through the line, also what consumers have settled; after Redis was damaged, say
           --resume [JOB]   go on with one that was interrupted: the newest, or JOB
           --list           show the backfills and recoveries that Redis knows of
+          --status         whether all that Apple sent is with us, as consumers found when they looked last (they do every
+                           backfill.every, and sooner after a gap); of both environments, if none is named
           --environment E  production (default) or sandbox
           --app ID         the app, if the settings have several
           --json           answer as JSON
           --settings FILE  the settings, JSON with // comments (default HOLDFAST_SETTINGS); see holdfast settings
 
-        Progress goes to standard error. Exit codes: 0 fine, 1 something in the history cannot be used, or --check found
-        something missing, 2 usage, 3 Apple, Redis or RabbitMQ is unreachable.
+        Progress goes to standard error. Exit codes: 0 fine, 1 something in the history cannot be used, --check found
+        something missing, or --status has something to worry about, 2 usage, 3 Apple, Redis or RabbitMQ is unreachable.
         """
 
     /// What is to be done.
@@ -40,16 +43,18 @@ enum BackfillCommand {
         case begin(since: Timestamp, until: Timestamp, RecoveryJob.Taking)
         case resume(String?)
         case list
+        case status
     }
 
     static func run(_ arguments: [String]) async throws -> Int32 {
         let arguments = try CommandArguments(
             arguments, options: ["since", "until", "environment", "app", "settings"],
-            flags: ["json", "all", "check", "resume", "list"])
+            flags: ["json", "all", "check", "resume", "list", "status"])
         let work = try work(arguments, now: WallClock.system.now())
         return try await BackfillSession.with(arguments) { session in
             switch work {
             case .list: try await session.list()
+            case .status: try await session.status(everywhere: arguments.value("environment") == nil)
             case .resume(let name): try await session.resume(name)
             case .begin(let since, let until, let taking): try await session.begin(since, until, taking)
             }
@@ -60,11 +65,12 @@ enum BackfillCommand {
         let since = try time(arguments.value("since"), "since", now)
         let until = try time(arguments.value("until"), "until", now)
         let ways = [since != nil ? "--since" : nil, arguments.has("resume") ? "--resume" : nil]
-        let named = (ways + [arguments.has("list") ? "--list" : nil]).compactMap(\.self)
+        let looks = ["list", "status"].map { arguments.has($0) ? "--\($0)" : nil }
+        let named = (ways + looks).compactMap(\.self)
         guard named.count == 1 else {
             throw UsageError(
                 named.isEmpty
-                    ? "say from when with --since TIME, or --resume or --list"
+                    ? "say from when with --since TIME, or --resume, --list or --status"
                     : "one at a time: \(named.joined(separator: ", "))"
             )
         }
@@ -76,6 +82,7 @@ enum BackfillCommand {
             throw UsageError("\(stray) is one word too many")
         }
         if arguments.has("list") { return .list }
+        if arguments.has("status") { return .status }
         if arguments.has("resume") { return .resume(arguments.operands.first) }
         guard let since else { throw UsageError("say from when with --since TIME") }
         let end = until ?? now

@@ -111,6 +111,22 @@ struct BackfillSession {
         return 0
     }
 
+    func status(everywhere: Bool) async throws -> Int32 {
+        let all = try await BackfillStatus.all(
+            of: app, in: everywhere ? StoreEnvironment.allCases : [environment], settings: settings, redis: redis,
+            at: clock.now())
+        if asJSON {
+            var json = JSONWriter()
+            json.beginObject()
+            json.array("stores", all) { $1.write(to: &$0) }
+            json.endObject()
+            Console.line(json.text)
+        } else {
+            for one in all { Console.line(one.text) }
+        }
+        return all.contains { $0.worry != nil } ? 1 : 0
+    }
+
     // MARK: The work
 
     private func key() throws(UsageError) -> ServerAPIKey {

@@ -72,7 +72,8 @@ enum Checklist {
             AppleHealthCheck(role: .gateway, address: settings.gateway.operations.address, patient: patient),
             AppleHealthCheck(role: .consumer, address: settings.consumerOperations.address, patient: patient),
         ]
-        return keys + [AppleClockCheck(accesses: patient.apple)] + calls + seen
+        let history: [any Check] = patient.apps.map { HistoryCheck(app: $0, patient: patient) }
+        return keys + [AppleClockCheck(accesses: patient.apple)] + calls + seen + history
     }
 
     private static func tests(_ patient: Patient, _ timeout: Duration) -> [any Check] {

@@ -25,11 +25,33 @@ extension LineProcess {
     }
 }
 
+extension HoldfastSettings {
+    /// The recoveries and backfills of every app that has a key, in both environments.
+    func recoveryStores(_ apple: AppleClients, redis: any RedisCommands) -> [RecoveryStore] {
+        apple.stores.sorted { $0.description < $1.description }.map {
+            RecoveryStore(redis: redis, app: $0.app, environment: $0.environment, settings: recovery)
+        }
+    }
+}
+
+extension GapWatch {
+    /// Of every app that has a key.
+    convenience init(
+        _ role: RecoveryStore.Role, _ settings: HoldfastSettings, _ apple: AppleClients, redis: any RedisLink,
+        _ standings: BackfillStandings, _ log: Log, isThere: @escaping @Sendable () -> Bool = { true }
+    ) {
+        self.init(
+            role, stores: settings.recoveryStores(apple, redis: redis), silence: settings.backfill.silence,
+            standings: standings, log: log, isThere: isThere)
+    }
+}
+
 extension AppleRecovery {
     /// Of every app that has a key, in both environments.
     convenience init(
         _ settings: HoldfastSettings, _ maps: any ProductMapSource, _ verifier: NotificationVerifier,
-        _ apple: AppleClients, redis: any RedisLink, publisher: any MessagePublisher, _ metrics: Metrics, _ log: Log
+        _ apple: AppleClients, redis: any RedisLink, publisher: any MessagePublisher, _ standings: BackfillStandings,
+        _ metrics: Metrics, _ log: Log
     ) {
         let rules = settings.storeRules(maps)
         let store = LineageStore(redis: redis, settings: settings.store, rules: rules, metrics: metrics)
@@ -39,20 +61,24 @@ extension AppleRecovery {
             for environment in StoreEnvironment.allCases {
                 guard let client = apple.client(for: app.id, environment) else { continue }
                 let inquiry = StatusInquiry(client: client, verifier: verifier.verifier, identity: app.identity)
+                let jobs = RecoveryStore(
+                    redis: redis, app: app.id, environment: environment, settings: settings.recovery)
+                let backfill = Backfill(
+                    app: app.id, client: client, verifier: verifier, seen: seen, publisher: publisher,
+                    names: settings.broker.names, settings: settings.recovery, metrics: metrics, log: log)
                 let run = RecoveryRun(
-                    jobs: RecoveryStore(
-                        redis: redis, app: app.id, environment: environment, settings: settings.recovery),
-                    backfill: Backfill(
-                        app: app.id, client: client, verifier: verifier, seen: seen, publisher: publisher,
-                        names: settings.broker.names, settings: settings.recovery, metrics: metrics, log: log),
+                    jobs: jobs, backfill: backfill,
                     settling: LineageSettling(
                         app: app.id, environment: environment, redis: redis, store: store,
                         rules: rules[app.id] ?? StoreRules(), publisher: publisher, names: settings.broker.names,
                         settings: settings.recovery, metrics: metrics, log: log,
                         ask: LineageSettling.asking(inquiry)),
                     metrics: metrics, log: log)
+                let check = RegularCheck(
+                    jobs: jobs, backfill: backfill, seen: seen, settings: settings.backfill,
+                    lanes: settings.recovery.lanes, standings: standings, log: log)
                 subjects.append(
-                    Subject(run: run) {
+                    Subject(run: run, check: settings.backfill.isRegular ? check : nil) {
                         switch apple.health.health(of: app.id, environment) {
                         case .fine, .notAsked: true
                         case .degraded, .unreachable: false
@@ -60,7 +86,10 @@ extension AppleRecovery {
                     })
             }
         }
-        self.init(subjects: subjects, lookEvery: settings.recovery.lookEvery, log: log) {
+        self.init(
+            subjects: subjects, lookEvery: settings.recovery.lookEvery, recovers: settings.recovery.isAutomatic,
+            log: log
+        ) {
             redis.isConnected && publisher.isConnected
         }
     }
