@@ -11,6 +11,9 @@ extension SimulatorClient {
         let account: String
         let name: String
         let state: KnownState
+        let lineages: [TrueLineage]
+        /// What the simulator does with the notification of it.
+        let fate: LagLedger.Fate
     }
 
     /// Everything that happened after the event numbered `sequence`, and until when that is all.
@@ -26,13 +29,22 @@ extension SimulatorClient {
             else { throw DemoError("the simulator tells an event that this version cannot read") }
             return Change(
                 sequence: UInt64(clamping: number), time: time, account: account, name: name,
-                state: try KnownState(truth: truth))
+                state: try KnownState(truth: truth), lineages: try truth.map(TrueLineage.init),
+                fate: event["fate"]?.string.flatMap(LagLedger.Fate.init) ?? .sent)
         }
         let last = UInt64(clamping: answer["last"]?.int64 ?? Int64(clamping: sequence))
         // A full page may not be the last one.
         let until = events.count < limit ? answer["time"]?.string.flatMap { Timestamp(rfc3339: $0) } : nil
         return (changes, last, until)
     }
+
+    /// What every account has now.
+    func truth() async throws -> [TrueLineage] {
+        try await client.json(.get, "\(url)/control/truth")["truth"]?.array.map { try $0.map(TrueLineage.init) } ?? []
+    }
+
+    /// What has been asked of the Server API so far.
+    func calls() async throws -> CallFigures { CallFigures(try await client.json(.get, "\(url)/control/calls")) }
 
     /// How much faster than Apple's its clock is.
     func speed() async throws -> Double {

@@ -11,8 +11,15 @@ package struct SendingBehaviour: Sendable, Hashable {
     package var duplicatePercent = 0.0
     /// Each notification waits a random time of up to this, so that they overtake each other.
     package var reorderMilliseconds = 0
-    /// Of a hundred notifications, so many are never sent; only the history knows them.
+    /// Of a hundred notifications, so many are never sent.
     package var losePercent = 0.0
+    /// Of a hundred notifications, so many come late.
+    package var latePercent = 0.0
+    /// How late at most, in hours of the store's time; at least a quarter of it.
+    package var lateHours = 72
+    /// Of a hundred lost or late ones about a subscription that was heard of before, the history does not know so many: a
+    /// lost one never, a late one until it is sent. It knows of the others as of one that the receiver did not take.
+    package var unlistedPercent = 0.0
 
     package init() {}
 }
@@ -74,6 +81,9 @@ extension SendingBehaviour {
             json.member("duplicatePercent", JSONValue.number(duplicatePercent))
             json.member("reorderMilliseconds", reorderMilliseconds)
             json.member("losePercent", JSONValue.number(losePercent))
+            json.member("latePercent", JSONValue.number(latePercent))
+            json.member("lateHours", lateHours)
+            json.member("unlistedPercent", JSONValue.number(unlistedPercent))
         }
     }
 
@@ -83,6 +93,9 @@ extension SendingBehaviour {
         duplicatePercent = try body.number("duplicatePercent", in: 0...100) ?? duplicatePercent
         reorderMilliseconds = try body.integer("reorderMilliseconds", in: 0...600_000) ?? reorderMilliseconds
         losePercent = try body.number("losePercent", in: 0...100) ?? losePercent
+        latePercent = try body.number("latePercent", in: 0...100) ?? latePercent
+        lateHours = try body.integer("lateHours", in: 1...10_000) ?? lateHours
+        unlistedPercent = try body.number("unlistedPercent", in: 0...100) ?? unlistedPercent
     }
 }
 

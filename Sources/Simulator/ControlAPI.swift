@@ -45,6 +45,7 @@ extension Simulator {
         case ("POST", "test-notification", 1): return await testRequested()
         case ("POST", "external-purchase-token", 1): return try await externalPurchaseToken(request)
         case ("POST", "burst", 1): return try await burstResponse(request)
+        case ("GET", "calls", 1): return await callList(withAccounts: request.head.queryValue("accounts") == "true")
         case ("GET", "behaviour", 1): return await behaviourResponse()
         case ("PUT", "behaviour", 1): return try await behaviourChanged(request)
         default:
@@ -212,6 +213,14 @@ extension Simulator {
         return .json(json.bytes)
     }
 
+    private func callList(withAccounts: Bool) -> HTTPResponse {
+        let now = clock.now()
+        return object { json in
+            json.member("time", now.rfc3339)
+            calls.write(to: &json, withAccounts: withAccounts)
+        }
+    }
+
     private func behaviourResponse() -> HTTPResponse {
         object { json in
             sendingBehaviour.write(to: &json)
@@ -268,7 +277,7 @@ extension Simulator {
                     "GET /control/accounts/{account}", "GET /control/truth?account=",
                     "GET /control/events?after=&limit=&wait=&truth=", "GET /control/notifications?after=&limit=",
                     "POST /control/test-notification", "POST /control/external-purchase-token", "POST /control/burst",
-                    "GET /control/behaviour",
+                    "GET /control/calls?accounts=", "GET /control/behaviour",
                     "PUT /control/behaviour",
                 ]
             ) { $0.string($1) }

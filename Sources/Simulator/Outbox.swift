@@ -28,14 +28,21 @@ package struct SendAttempt: Sendable, Hashable {
 ///
 /// The waits are divided by the store's speed. What is not answered yet counts as under way and is never sent twice,
 /// unless the behaviour says to duplicate.
+///
+/// By the behaviour one may be lost or late. The history lists it then as one that was tried in vain, or not at all; a
+/// purchase it always lists, since nobody could ask about a subscription that was never heard of.
 package struct Outbox: Sendable {
     package enum State: String, Sendable { case waiting, delivered, failed, lost }
+
+    /// What the behaviour does to a notification from the start.
+    package enum Fate: String, Sendable { case sent, late, lateUnlisted, lost, lostUnlisted }
 
     package struct Entry: Sendable {
         package let sequence: UInt64
         package let notification: StoreNotification
         package internal(set) var attempts: [SendAttempt] = []
         package internal(set) var state = State.waiting
+        package internal(set) var fate = Fate.sent
         package internal(set) var nextTry: Timestamp?
     }
 
@@ -65,17 +72,22 @@ package struct Outbox: Sendable {
         random = StoreRandom(seed: settings.seed ^ 0x0B0C)
     }
 
-    package mutating func add(_ notification: StoreNotification, at now: Timestamp) {
+    @discardableResult
+    package mutating func add(_ notification: StoreNotification, at now: Timestamp) -> Fate {
         lastSequence &+= 1
         var entry = Entry(sequence: lastSequence, notification: notification)
-        if random.happens(behaviour.losePercent) {
-            entry.state = .lost
+        entry.fate = fate(of: notification)
+        if entry.fate == .late || entry.fate == .lost {
             entry.attempts = [SendAttempt(time: now, result: .noResponse)]
-        } else {
+        }
+        switch entry.fate {
+        case .lost, .lostUnlisted: entry.state = .lost
+        case .sent, .late, .lateUnlisted:
             var delay = Int64(behaviour.slowMilliseconds)
             if behaviour.reorderMilliseconds > 0 {
                 delay += Int64.random(in: 0...Int64(behaviour.reorderMilliseconds), using: &random)
             }
+            if entry.fate != .sent { delay += lateness() }
             let time = now + .milliseconds(delay)
             entry.nextTry = time
             due.add((notification.uuid, false), due: time)
@@ -84,6 +96,21 @@ package struct Outbox: Sendable {
         entries[notification.uuid] = entry
         sequenceOf[lastSequence] = notification.uuid
         forgetOldest()
+        return entry.fate
+    }
+
+    private mutating func fate(of notification: StoreNotification) -> Fate {
+        let isLost = random.happens(behaviour.losePercent)
+        guard isLost || random.happens(behaviour.latePercent) else { return .sent }
+        // A subscription is asked about by one of its transactions; what has no renewal is not asked about.
+        let isKnown = notification.renewal != nil && notification.type != "SUBSCRIBED"
+        if isKnown, random.happens(behaviour.unlistedPercent) { return isLost ? .lostUnlisted : .lateUnlisted }
+        return isLost ? .lost : .late
+    }
+
+    private mutating func lateness() -> Int64 {
+        let most = settings.compressed(.seconds(3600) * behaviour.lateHours) / .milliseconds(1)
+        return Int64(Double.random(in: most / 4...most, using: &random))
     }
 
     /// The next POST that is due at `now`.

@@ -7,6 +7,40 @@ internal import Time
 /// Apple's App Store Server API, under `/inApps` and `/groups`: which endpoint answers, and in which mood.
 extension Simulator {
     nonisolated func apiResponse(to request: HTTPRequest, _ path: [String]) async -> HTTPResponse {
+        guard let (route, values) = ServerAPIRoute.find(request.method, path) else {
+            return await response(to: request, path)
+        }
+        let account = await begin(route, about: values.first ?? "")
+        let response = await response(to: request, path)
+        await end(route, about: account, response)
+        return response
+    }
+
+    /// Whom the call is about, if it names a transaction.
+    private func begin(_ route: ServerAPIRoute, about id: String) -> String? {
+        let account = store.transactions[id]?.account
+        calls.begin(route, about: account, at: clock.now())
+        return account
+    }
+
+    private func end(_ route: ServerAPIRoute, about account: String?, _ response: HTTPResponse) {
+        let isWhole =
+            switch response.fault {
+            case .dropped, .truncated: false
+            case .dated, nil: true
+            }
+        let outcome: APICallLog.Outcome =
+            switch response.status {
+            case _ where !isWhole: .failed
+            case 200..<300: .answered
+            case 429: .limited
+            case 500...: .failed
+            default: .refused
+            }
+        calls.end(route, about: account, outcome, at: clock.now())
+    }
+
+    private nonisolated func response(to request: HTTPRequest, _ path: [String]) async -> HTTPResponse {
         let mood = await mood(of: ServerAPIRoute.find(request.method, path)?.route.endpoint)
         if mood.isSilent {
             await hold()

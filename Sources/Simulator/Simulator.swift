@@ -26,6 +26,7 @@ package actor Simulator: Service {
     package var apiBehaviour = APIBehaviour()
     var rate = RateWindow()
     var limits = APILimits()
+    package internal(set) var calls = APICallLog()
     /// Requests that failed since the behaviour was set.
     var apiFailures = 0
     var random: StoreRandom
@@ -195,11 +196,13 @@ package actor Simulator: Service {
 
     func publish(_ happened: [StoreEvent], at now: Timestamp) {
         for event in happened {
-            record(events.add(event, truth: event.account.map { store.truth(of: $0, at: now) } ?? []))
+            var fate: Outbox.Fate?
             if let notification = event.notification, settings.notificationURL != nil {
-                outbox.add(notification, at: now)
-                if outbox.entry(notification.uuid)?.state == .lost { burst?.finish(notification.uuid, .lost) }
+                fate = outbox.add(notification, at: now)
+                if fate == .lost || fate == .lostUnlisted { burst?.finish(notification.uuid, .lost) }
             }
+            let truth = event.account.map { store.truth(of: $0, at: now) } ?? []
+            record(events.add(event, fate: fate, truth: truth))
         }
         pump()
     }

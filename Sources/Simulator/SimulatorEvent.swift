@@ -16,6 +16,8 @@ package struct SimulatorEvent: Sendable {
     /// Of a delivery: Apple's word for how it went, and which try it was.
     package let result: String?
     package let attempt: Int?
+    /// Of an event that is notified of: what becomes of the notification.
+    package let fate: Outbox.Fate?
     /// What the account may use once this has happened.
     package let truth: [StoreTruth]
 
@@ -32,6 +34,7 @@ package struct SimulatorEvent: Sendable {
         if let expiresAt { json.member("expiresAt", expiresAt.rfc3339) }
         if let result { json.member("result", result) }
         if let attempt { json.member("attempt", attempt) }
+        if let fate { json.member("fate", fate.rawValue) }
         if withTruth, result == nil { json.array("truth", truth) { $1.write(to: &$0) } }
         json.endObject()
     }
@@ -46,14 +49,16 @@ struct EventLog: Sendable {
 
     init(capacity: Int) { self.capacity = max(1, capacity) }
 
-    mutating func add(_ event: StoreEvent, truth: [StoreTruth] = []) -> SimulatorEvent {
+    mutating func add(
+        _ event: StoreEvent, fate: Outbox.Fate? = nil, truth: [StoreTruth] = []
+    ) -> SimulatorEvent {
         let transaction = event.notification?.transaction
         return append { sequence in
             SimulatorEvent(
                 sequence: sequence, time: event.time, account: event.account, name: event.name,
                 notificationUUID: event.notification?.uuid, productID: transaction?.product.id,
                 originalTransactionID: transaction?.originalID, transactionID: transaction?.id,
-                expiresAt: transaction?.expiresDate, result: nil, attempt: nil, truth: truth)
+                expiresAt: transaction?.expiresDate, result: nil, attempt: nil, fate: fate, truth: truth)
         }
     }
 
@@ -69,7 +74,7 @@ struct EventLog: Sendable {
                 notificationUUID: notification.uuid, productID: notification.transaction?.product.id,
                 originalTransactionID: notification.transaction?.originalID,
                 transactionID: notification.transaction?.id,
-                expiresAt: nil, result: result.rawValue, attempt: attempt, truth: [])
+                expiresAt: nil, result: result.rawValue, attempt: attempt, fate: nil, truth: [])
         }
     }
 

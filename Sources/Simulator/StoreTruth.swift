@@ -17,6 +17,8 @@ package struct StoreTruth: Sendable, Hashable {
     package let access: Bool
     /// The end of the period, or of the grace; nil for what does not end.
     package let accessUntil: Timestamp?
+    /// The end of the period that runs, or ran last; `accessUntil` is later in a grace, and once the next one is charged.
+    package let expiresAt: Timestamp?
     package let willRenew: Bool
     package let ownership: StoreTransaction.Ownership
 }
@@ -60,7 +62,8 @@ extension Store {
             nextProductID: subscription.willRenew ? subscription.nextProductID : nil,
             type: transaction.product.appleType, state: state,
             access: grants && transaction.purchaseDate <= time && (until.map { time < $0 } ?? true),
-            accessUntil: until, willRenew: subscription.willRenew, ownership: subscription.ownership)
+            accessUntil: until, expiresAt: transaction.expiresDate, willRenew: subscription.willRenew,
+            ownership: subscription.ownership)
     }
 
     private func truth(of transaction: StoreTransaction) -> StoreTruth {
@@ -69,7 +72,8 @@ extension Store {
             transactionID: transaction.id, productID: transaction.product.id, nextProductID: nil,
             type: transaction.product.appleType, state: transaction.revocation == nil ? .active : .revoked,
             access: transaction.revocation == nil && transaction.product.kind != .consumable,
-            accessUntil: transaction.revocation?.date, willRenew: false, ownership: transaction.ownership)
+            accessUntil: transaction.revocation?.date, expiresAt: transaction.expiresDate, willRenew: false,
+            ownership: transaction.ownership)
     }
 }
 
@@ -85,6 +89,7 @@ extension StoreTruth {
         json.member("state", state.rawValue)
         json.member("access", access)
         json.member("accessUntil", accessUntil?.rfc3339)
+        json.member("expiresAt", expiresAt?.rfc3339)
         json.member("willRenew", willRenew)
         json.member("ownership", ownership.rawValue)
         json.endObject()

@@ -1,5 +1,6 @@
 import CacheTier
 import Testing
+import Time
 
 @testable import Holdfast
 
@@ -144,6 +145,90 @@ struct JudgeTests {
         bench.breaks(.apple, 10)
         bench.happens(20, .expired, until: 20)
         #expect(bench.verdict(at: 21, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    // MARK: While notifications are lost
+
+    /// Told within 5 s, found within 12 s; nothing else is broken.
+    private func losing(from: Double = 0) -> Bench {
+        var bench = Bench()
+        bench.bounds.told = .seconds(5)
+        bench.bounds.found = .seconds(12)
+        bench.breaks(.news, from)
+        return bench
+    }
+
+    @Test func aLostRefundMayShowOnceTheSubscriptionIsAskedAbout() {
+        var bench = losing()
+        bench.happens(1, .active, until: 60)
+        bench.happens(20, .revoked, until: 20)
+        #expect(bench.verdict(at: 31, ["premium", "basic"]).readClass == .stale)
+        #expect(bench.verdict(at: 33, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func aLostRefundOfWhatIsCanceledMayShowAtItsEnd() {
+        var bench = losing()
+        bench.happens(1, .canceled, until: 60)
+        bench.happens(20, .revoked, until: 20)
+        #expect(bench.verdict(at: 59, ["premium", "basic"]).readClass == .stale)
+        #expect(bench.verdict(at: 61, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func anUpgradeThatWasNeverHeardOfMayShowAsLate() {
+        var bench = losing()
+        bench.happens(1, .active, "basic", until: 60)
+        bench.happens(20, .active, "premium", until: 80)
+        #expect(bench.verdict(at: 31, ["basic"]).readClass == .stale)
+        #expect(bench.verdict(at: 33, ["basic"]).readClass == .payerWithoutAccess)
+    }
+
+    @Test("Invariant 5: who turned renewal on again keeps access although that notification was lost")
+    func nobodyLosesWhatIsPaidBecauseANotificationWasLost() {
+        var bench = losing()
+        bench.happens(1, .canceled, until: 30)
+        bench.happens(20, .active, until: 30)
+        bench.happens(28, .active, until: 60)
+        #expect(bench.verdict(at: 31, []).readClass == .payerWithoutAccess)
+        // What happened a moment before the end could not be known yet.
+        var late = losing()
+        late.happens(1, .canceled, until: 30)
+        late.happens(28, .active, until: 60)
+        #expect(late.verdict(at: 31, []).readClass == .stale)
+        #expect(late.verdict(at: 34, []).readClass == .payerWithoutAccess)
+    }
+
+    @Test func aLostRenewalIsHeldAndAnEndThatNobodyAskedAboutIsFound() {
+        var bench = losing()
+        bench.happens(1, .active, until: 20)
+        bench.happens(20, .billingRetry, until: 20)
+        #expect(bench.verdict(at: 31, ["premium", "basic"]).readClass == .held)
+        #expect(bench.verdict(at: 33, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func afterTheLossesTheUsualBoundsCountAgain() {
+        var bench = Bench()
+        bench.breaks(.news, 0, until: 10)
+        bench.faults.recovers(at: Bench.at(30))
+        bench.happens(1, .active, until: 90)
+        bench.happens(40, .revoked, until: 40)
+        #expect(bench.verdict(at: 45, ["premium", "basic"]).readClass == .nonPayerWithAccess)
+    }
+
+    @Test func outagesThatAreRecoveredDoNotExcuseWhatComesLater() {
+        var faults = Faults()
+        for (from, until) in [(10.0, 20.0), (35, 40), (100, 110)] {
+            faults.breaks(.apple, at: Bench.at(from))
+            faults.mends(.apple, at: Bench.at(until))
+            faults.isMended(.apple, at: Bench.at(until))
+        }
+        func since(_ seconds: Double) -> Timestamp? {
+            faults.heldUpSince(at: Bench.at(seconds), recoveryBound: .seconds(20))
+        }
+        #expect(since(5) == nil)
+        #expect(since(39) == Bench.at(10))
+        #expect(since(60) == Bench.at(10))
+        #expect(since(61) == nil)
+        #expect(since(105) == Bench.at(100))
     }
 
     // MARK: Customers of whom nobody can know

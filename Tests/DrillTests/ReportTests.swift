@@ -69,6 +69,63 @@ struct ReportTests {
         #expect(lines[1].split(separator: " ").map(String.init) == ["reads", "10", "10", "10", "10"])
     }
 
+    /// The record of a drill of losses: a change shows after a second without loss, and after ten with it.
+    private func losses(_ change: (inout LossRecord) -> Void = { _ in }) throws -> DrillRecord {
+        var record = DrillRecord(scenario: "losses", isExact: true, began: Bench.epoch)
+        for (number, stage) in Scenario.Stage.allCases.enumerated() {
+            record.enter(stage, at: Bench.at(Double(number) * 10))
+        }
+        record.losses.lags = [
+            LagLedger.Sample(account: "a", at: Bench.at(5), fate: .sent, lag: .seconds(1)),
+            LagLedger.Sample(account: "a", at: Bench.at(15), fate: .lost, lag: .seconds(10)),
+        ]
+        record.losses.lineages = 3
+        record.losses.calls = CallFigures(
+            try JSONValue.parse(
+                Array(
+                    """
+                    {"endpoints":{"statuses":{"answered":7,"limited":0,"refused":1,"failed":2}},"askedAgain":1,
+                     "limits":[{"perSecond":50,"busiestSecond":60,"busiestTenSeconds":500}]}
+                    """.utf8)))
+        record.losses.events.add("1", kind: "refund.granted", changed: true)
+        record.losses.events.add("1", kind: "refund.granted", changed: false)
+        change(&record.losses)
+        return record
+    }
+
+    private func broken(_ record: DrillRecord) -> [String] { record.lossClaims.filter { !$0.holds }.map(\.claim) }
+
+    @Test func theDrillOfLossesHasClaimsOfItsOwn() throws {
+        #expect(try broken(losses()) == [])
+        let differing = try losses { $0.differences = ["gateway-1, lineage 1"] }
+        #expect(broken(differing) == ["every lineage as in the store in the end"])
+        #expect(DrillTable.verdict(differing).contains("gateway-1, lineage 1"))
+        let unseen = try losses { $0.unseen = ["a refund"] }
+        #expect(broken(unseen) == ["every change showed"])
+        let missed = try losses { $0.sweepsMissed = 1 }
+        #expect(broken(missed) == ["consumers killed while they asked Apple"])
+        let told = try losses { $0.events.add("1", kind: "refund.granted", changed: true) }
+        #expect(broken(told) == ["no change told twice"])
+        let claims = try losses().claims.count
+        #expect(claims == record().claims.count + 5)
+    }
+
+    @Test func moreCallsThanAppleAllowsAreFound() throws {
+        let json = #"{"endpoints":{},"limits":[{"perSecond":50,"busiestSecond":51,"busiestTenSeconds":501}]}"#
+        let calls = CallFigures(try JSONValue.parse(Array(json.utf8)))
+        #expect(!calls.areLimitsKept)
+    }
+
+    @Test func lagsAreShownByStageAndFate() throws {
+        let record = try losses()
+        let rows = record.lagRows.map { "\($0.name) \($0.figures.count) \($0.figures.worst)" }
+        #expect(rows == ["without loss 1 1.0 seconds", "with loss 1 10.0 seconds", "  lost, listed 1 10.0 seconds"])
+        #expect(DrillTable.losses(record).contains("10 statuses (1 refused, 2 failed)"))
+        let json = try JSONValue.parse(record.json)
+        #expect(json["losses"]?["lags"]?.array?.count == 3)
+        #expect(json["losses"]?["events"]?["repeated"]?.int64 == 1)
+    }
+
     @Test func theJSONSaysTheSame() throws {
         let value = try JSONValue.parse(record(wrong: 15).json)
         #expect(value["fine"]?.bool == false)

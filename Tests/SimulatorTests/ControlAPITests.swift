@@ -109,6 +109,24 @@ import Time
         }
     }
 
+    @Test func callsAreCountedByEndpointAndOutcome() async throws {
+        try await Playground.with { playground in
+            let id = try await playground.purchase("premium.monthly").transaction.id
+            for _ in 0..<2 { #expect(try await playground.api(.get, "v1/subscriptions/\(id)").status == 200) }
+            #expect(try await playground.api(.get, "v1/subscriptions/1").status == 404)
+            _ = try await playground.control(.put, "behaviour", #"{"api":{"failStatus":500}}"#)
+            #expect(try await playground.api(.get, "v1/subscriptions/\(id)").status == 500)
+            let calls = try await playground.control(.get, "calls?accounts=true").json
+            let statuses = calls?["endpoints"]?["statuses"]
+            let counts = ["answered", "refused", "failed", "limited"].map { statuses?[$0]?.int64 }
+            #expect(counts == [2, 1, 1, 0])
+            #expect(calls?["limits"]?.array?.first?["perSecond"]?.int64 == 50)
+            #expect(calls?["lastAnswered"]?.object?.keys.count == 1)
+            let all = calls?["seconds"]?.array?.compactMap { $0["calls"]?.int64 }.reduce(0, +)
+            #expect(all == 4)
+        }
+    }
+
     @Test func aBurstIsCounted() async throws {
         try await Playground.with { playground in
             let answer = try await playground.control(

@@ -87,6 +87,44 @@ import Time
         #expect(Array(outbox.entries(after: 0)).count == 1)
     }
 
+    /// What one subscription is notified of: that it was bought, and that it will not renew.
+    private func subscription() throws -> [StoreNotification] {
+        var store = Demo.store()
+        let (token, _) = try store.createAccount(token: nil, at: Demo.start)
+        let bought = try store.buy("premium.monthly", by: token, at: Demo.start).compactMap(\.notification)
+        let id = try #require(bought.first?.transaction?.originalID)
+        return bought + (try store.setRenewal(false, of: id, at: Demo.start)).compactMap(\.notification)
+    }
+
+    @Test func whatIsLateComesWithinItsHoursAndTheHistoryKnowsItBefore() throws {
+        var outbox = Outbox(settings: StoreSettings(speed: 3600))
+        outbox.behaviour.latePercent = 100
+        outbox.behaviour.lateHours = 48
+        for number in 0..<20 { outbox.add(notification("\(number)"), at: Demo.start) }
+        #expect(outbox.take(by: Demo.start + .seconds(11)) == nil)
+        #expect(outbox.entry("3")?.attempts.map(\.result) == [.noResponse])
+        #expect(outbox.entry("3")?.state == .waiting)
+        var sent: [Outbox.Sending] = []
+        while let sending = outbox.take(by: Demo.start + .seconds(48)) { sent.append(sending) }
+        #expect(sent.count == 20)
+        for sending in sent { outbox.finish(sending, .success, at: Demo.start + .seconds(48)) }
+        #expect(outbox.entry("3")?.attempts.map(\.result) == [.noResponse, .success])
+        #expect(outbox.count(of: .delivered) == 20)
+    }
+
+    @Test(arguments: [true, false])
+    func theHistoryMayNotKnowWhatIsLostOrLateButItKnowsPurchases(_ areLost: Bool) throws {
+        var outbox = Outbox(settings: StoreSettings())
+        if areLost { outbox.behaviour.losePercent = 100 } else { outbox.behaviour.latePercent = 100 }
+        outbox.behaviour.unlistedPercent = 100
+        let notifications = try subscription()
+        #expect(notifications.map(\.type) == ["SUBSCRIBED", "DID_CHANGE_RENEWAL_STATUS"])
+        let fates = notifications.map { outbox.add($0, at: Demo.start) }
+        #expect(fates == (areLost ? [.lost, .lostUnlisted] : [.late, .lateUnlisted]))
+        let attempts = notifications.map { outbox.entry($0.uuid)?.attempts.count }
+        #expect(attempts == [1, 0])
+    }
+
     @Test func percentagesAreKeptRoughly() {
         var outbox = Outbox(settings: StoreSettings(seed: 3))
         outbox.behaviour.losePercent = 30

@@ -21,6 +21,19 @@ package struct BrokerInspector: Sendable {
         }
     }
 
+    /// Makes a queue that gets all events from now on.
+    package func makeQueue(ofEvents queue: String) async throws(BrokerError) {
+        try await run { [settings] connection throws(BrokerError) in
+            try Topology(settings).declare(on: connection)
+            try connection.declare(Topology.Queue(name: queue, arguments: [("x-queue-type", .text("quorum"))]))
+            try connection.bind(Topology.Binding(queue: queue, exchange: settings.names.events, routingKey: "#"))
+        }
+    }
+
+    package func deleteQueue(_ queue: String) async throws(BrokerError) {
+        try await run { connection throws(BrokerError) in try connection.deleteQueue(queue) }
+    }
+
     /// Counts what is ready in a queue, which leaves out what consumers have in hand.
     package func messageCount(of queue: String) async throws(BrokerError) -> Int {
         try await run { connection throws(BrokerError) in try connection.messageCount(of: queue) }

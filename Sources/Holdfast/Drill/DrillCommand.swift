@@ -30,13 +30,15 @@ enum DrillCommand {
               --operations URL      each gateway's listener for operators, in the same order
               --key KEY             a bearer key with the scope read
               --control COMMAND     breaks and mends parts: it is called with kill, start or lose, and redis, rabbitmq or
-                                    gateway-1. “lose redis” throws its data away
+                                    gateway-1 or consumer-1. “lose redis” throws its data away
               --app ID              the app's id in the settings (default: the first)
-              --seconds N           the unit of time: length of the stage before, and of a single outage (default 12)
+              --seconds N           the unit of time: length of the stage before, and of a single outage (default 12; losses: 60)
               --rate N              reads a second (default 200)
-              --accounts N          accounts to begin with (default 400)
+              --accounts N          accounts to begin with (default 400; losses: 120)
               --seed N              decides what the accounts do (default 1)
               --propagation N       seconds until every answer has what happened, while all is well (default 5)
+              --told N              losses: seconds until what Apple's notification history tells is found (default 10)
+              --found N             losses: seconds until anything is, by asking about the subscription (default 45)
               --recovery N          seconds until all is as it should be, once all is mended (default 60)
               --slack N             seconds that a level may take to follow what is broken, beyond its bound (default 1)
               --plot FILE.svg       draws it
@@ -47,7 +49,8 @@ enum DrillCommand {
               right                 what is true at that instant
               behind                what was true at most --propagation before
               held                  a period is over, there was no word, and it is within the app's holdBound
-              stale                 what was known when news was cut off, until all is recovered
+              stale                 what was known when news was cut off, until all is recovered, or lost, for --found; but
+                                    nobody loses what is paid for longer than --told
               unknownCustomer       “not known now”, of somebody of whom nobody could have heard while Redis is away
               failed                WRONG: no answer, or “not known now” of a customer who was known
               payerWithoutAccess    WRONG: lacks what is paid for, and none of the above explains it
@@ -60,7 +63,7 @@ enum DrillCommand {
     private static let options: Set<String> = [
         "settings", "simulator", "gateway", "operations", "key", "control", "app", "seconds", "rate", "accounts",
         "seed",
-        "propagation", "recovery", "slack", "plot",
+        "propagation", "told", "found", "recovery", "slack", "plot",
     ]
 
     static func run(_ arguments: [String]) async throws -> Int32 {
@@ -85,7 +88,8 @@ enum DrillCommand {
         if arguments.has("json") {
             Console.line(String(decoding: record.json, as: UTF8.self))
         } else {
-            Console.line("\n\(DrillTable.table(record))\n\n\(DrillTable.verdict(record))")
+            let losses = record.isExact ? "\n\n\(DrillTable.losses(record))" : ""
+            Console.line("\n\(DrillTable.table(record))\(losses)\n\n\(DrillTable.verdict(record))")
         }
         if let path = arguments.value("plot") { try File.replace(path, with: Array(DrillPlot(record).svg.utf8)) }
         return record.isFine ? 0 : 1
@@ -123,12 +127,14 @@ enum DrillCommand {
         if scenario.needsControl, drill.control == nil {
             throw UsageError("--control is needed: \(scenario.name) breaks more than the simulator")
         }
-        drill.seconds = try arguments.integer("seconds", in: 1...3600) ?? drill.seconds
+        drill.seconds = try arguments.integer("seconds", in: 1...3600) ?? scenario.seconds
         drill.rate = try arguments.integer("rate", in: 1...5000) ?? drill.rate
-        drill.accounts = try arguments.integer("accounts", in: 1...100_000) ?? drill.accounts
+        drill.accounts = try arguments.integer("accounts", in: 1...100_000) ?? scenario.accounts
         drill.seed = try arguments.integer("seed", in: 0...UInt64.max) ?? drill.seed
         drill.isQuiet = arguments.has("json")
         drill.bounds.propagation = .seconds(try arguments.integer("propagation", in: 1...600) ?? 5)
+        drill.bounds.told = .seconds(try arguments.integer("told", in: 1...3600) ?? 10)
+        drill.bounds.found = .seconds(try arguments.integer("found", in: 1...3600) ?? 45)
         drill.bounds.recovery = .seconds(try arguments.integer("recovery", in: 1...3600) ?? 60)
         drill.bounds.slack = .seconds(try arguments.integer("slack", in: 1...600) ?? 1)
         drill.bounds.setApple(

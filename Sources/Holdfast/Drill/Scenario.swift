@@ -9,19 +9,28 @@ struct Scenario: Sendable {
         case start(Faults.Part)
         /// Starts Redis with nothing in it.
         case startEmpty(Faults.Part)
-        /// Apple's API answers nothing, or fails; no notification comes, and some are never sent at all.
-        case appleHangs, appleFails, appleReturns
+        /// Apple's API answers nothing, or fails; no notification comes, and with `losing` so many percent are never sent.
+        case appleHangs(losing: Int), appleFails(losing: Int), appleReturns
+        /// Notifications are lost, late and doubled from now on, until they are not any more.
+        case losesNews, keepsNews
+        /// Waits until Apple is asked about subscriptions, so many times.
+        case untilAsked(Int)
     }
 
     let name: String
     let summary: String
     /// From the end of `before` to the last mending.
     let steps: [Step]
+    /// The unit of time, unless another is asked for.
+    var seconds = 12
+    var accounts = 400
+    /// Whether lags, calls, events and every lineage are looked at.
+    var isExact = false
 
     static let all = [
         Scenario(
             name: "apple-outage", summary: "no notifications, the API first hangs and then fails; a third of them lost",
-            steps: [.appleHangs, .wait(0.5), .appleFails, .wait(0.5), .appleReturns]),
+            steps: [.appleHangs(losing: 30), .wait(0.5), .appleFails(losing: 30), .wait(0.5), .appleReturns]),
         Scenario(
             name: "redis-outage", summary: "Redis is killed and started again",
             steps: [.kill(.redis), .wait(1), .start(.redis)]),
@@ -35,9 +44,22 @@ struct Scenario: Sendable {
                 + "Redis comes back empty",
             steps: [
                 .kill(.broker), .wait(0.5), .kill(.redis), .wait(0.5), .kill(.gateway(0)), .start(.gateway(0)),
-                .wait(0.25), .appleFails, .wait(0.75), .startEmpty(.redis), .wait(0.5), .start(.broker), .wait(0.5),
-                .appleReturns,
+                .wait(0.25), .appleFails(losing: 30), .wait(0.75), .startEmpty(.redis), .wait(0.5), .start(.broker),
+                .wait(0.5), .appleReturns,
             ]),
+        Scenario(
+            name: "losses",
+            summary:
+                "a tenth of the notifications is lost, a tenth late by days, some come twice; Apple is dark for hours, "
+                + "and consumers are killed while they ask Apple",
+            steps: [
+                .losesNews, .wait(1), .appleHangs(losing: 10), .wait(0.1), .appleFails(losing: 10), .wait(0.1),
+                .appleReturns, .untilAsked(10), .kill(.consumer(0)), .wait(0.1), .start(.consumer(0)), .wait(0.4),
+                .untilAsked(10), .kill(.consumer(1)), .wait(0.1), .start(.consumer(1)), .wait(0.4), .untilAsked(10),
+                .kill(.consumer(0)), .kill(.consumer(1)), .start(.consumer(0)), .start(.consumer(1)), .wait(1),
+                .keepsNews,
+            ],
+            seconds: 60, accounts: 120, isExact: true),
     ]
 
     static func named(_ name: String) throws(UsageError) -> Scenario {
@@ -59,7 +81,7 @@ struct Scenario: Sendable {
         steps.contains { step in
             switch step {
             case .kill, .start, .startEmpty: true
-            case .wait, .appleHangs, .appleFails, .appleReturns: false
+            case .wait, .appleHangs, .appleFails, .appleReturns, .losesNews, .keepsNews, .untilAsked: false
             }
         }
     }

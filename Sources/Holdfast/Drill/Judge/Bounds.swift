@@ -4,6 +4,10 @@ import AppStore
 struct Bounds: Sendable {
     /// From an event in the store until every answer has it, while nothing is broken.
     var propagation: Duration = .seconds(5)
+    /// The same while notifications are lost or late, for what the notification history tells …
+    var told: Duration = .seconds(10)
+    /// … and for whatever only asking about the subscription finds; of one that is canceled, its end.
+    var found: Duration = .seconds(45)
     /// `apps.<id>.holdBound`.
     var hold: Duration = .seconds(86_400)
     /// `cache.liveFor`.

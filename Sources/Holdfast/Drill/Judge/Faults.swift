@@ -4,7 +4,10 @@ import Time
 struct Faults: Sendable {
     enum Part: Sendable, Hashable {
         case redis, broker, apple
+        /// Some notifications are lost or late.
+        case news
         case gateway(Int)
+        case consumer(Int)
 
         /// The name that the control program and people know.
         var name: String {
@@ -12,15 +15,17 @@ struct Faults: Sendable {
             case .redis: "redis"
             case .broker: "rabbitmq"
             case .apple: "apple"
+            case .news: "news"
             case .gateway(let number): "gateway-\(number + 1)"
+            case .consumer(let number): "consumer-\(number + 1)"
             }
         }
 
         /// Whether news cannot pass while it is away.
         var holdsUpNews: Bool {
             switch self {
-            case .redis, .broker, .apple: true
-            case .gateway: false
+            case .redis, .broker, .apple, .consumer: true
+            case .gateway, .news: false
             }
         }
     }
@@ -77,13 +82,25 @@ struct Faults: Sendable {
         outages.last { $0.part == part && $0.breaking <= instant }
     }
 
-    /// Since when news may have been held up, as seen at `instant`; nil when none was, or all is recovered since.
+    /// Since when news may have been held up, as seen at `instant`; nil when none was, or all is recovered since. Outages
+    /// of which one begins before another is recovered count as one.
     func heldUpSince(at instant: Timestamp, recoveryBound: Duration) -> Timestamp? {
-        let relevant = outages.filter { $0.part.holdsUpNews && $0.breaking <= instant }
-        guard let first = relevant.map(\.breaking).min() else { return nil }
-        if let recoveredAt { return instant < recoveredAt ? first : nil }
-        guard let mended = allMendedAt else { return first }
-        return instant <= mended + recoveryBound ? first : nil
+        if let recoveredAt, instant >= recoveredAt { return nil }
+        var since: Timestamp?
+        var until: Timestamp?
+        for outage in outages where outage.part.holdsUpNews && outage.breaking <= instant {
+            if let end = until, end < outage.breaking { since = nil }
+            since = since ?? outage.breaking
+            guard let mended = outage.mended else { return since }
+            let end = mended + recoveryBound
+            until = until.map { max($0, end) } ?? end
+        }
+        return until.map { instant <= $0 } ?? false ? since : nil
+    }
+
+    /// Whether there may be notifications that were lost, or are late, and that nobody has made up for yet.
+    func isNewsLost(at instant: Timestamp) -> Bool {
+        outages.contains { $0.part == .news && $0.breaking <= instant } && recoveredAt.map { instant < $0 } ?? true
     }
 
     /// When the last of what was broken was whole again; nil while something is not.

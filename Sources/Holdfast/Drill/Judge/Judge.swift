@@ -41,10 +41,18 @@ struct Judge: Sendable {
                 detail: "says that there is nothing, of an account that was opened when Redis was away")
         }
         if said == truth { return Verdict(readClass: .right) }
+        let isLost = faults.isNewsLost(at: instant)
+        let since = heldUpSince(at: instant, faults)
+        let oldest = oldestKnowledge(at: instant, faults)
         // An event of the same millisecond may be in it or not.
-        let known = lifeline.states(from: oldestKnowledge(at: instant, faults), to: instant + .milliseconds(2))
+        let known = lifeline.states(from: isLost ? lifeline.createdAt : oldest, to: instant + .milliseconds(2))
         for (state, overSince) in known {
             guard said == state.entitlements(at: instant, hold: bounds.hold, map: map) else { continue }
+            if let overSince, isLost {
+                if overSince < since - bounds.told, lostWhatIsPaid(state, overSince, truth, said) { break }
+                // What is canceled is asked about once, before its end.
+                guard overSince >= oldest || state.isCanceled else { break }
+            }
             if said != state.entitlements(at: instant, hold: .zero, map: map) { return Verdict(readClass: .held) }
             let lag = overSince.map { instant - $0 } ?? .zero
             return lag <= bounds.propagation
@@ -70,10 +78,25 @@ struct Judge: Sendable {
         return Verdict(readClass: .unknownCustomer)
     }
 
+    /// Whether `state`, the last of `lifeline` but for what happened at `overSince`, had something then that is paid for
+    /// still and is not in the answer: it ran out because nobody looked, which no lost notification excuses for long. What
+    /// was never heard of is another matter.
+    private func lostWhatIsPaid(
+        _ state: KnownState, _ overSince: Timestamp, _ truth: Set<String>, _ said: Set<String>
+    ) -> Bool {
+        let had = state.entitlements(at: overSince - .milliseconds(1), hold: bounds.hold, map: map)
+        return !truth.subtracting(said).isDisjoint(with: had)
+    }
+
+    /// Since when news may have been held up; `instant` when none was.
+    private func heldUpSince(at instant: Timestamp, _ faults: Faults) -> Timestamp {
+        min(faults.heldUpSince(at: instant, recoveryBound: bounds.recovery) ?? instant, instant)
+    }
+
     /// The moment whose state of affairs may still be answered at `instant`.
     private func oldestKnowledge(at instant: Timestamp, _ faults: Faults) -> Timestamp {
-        let since = faults.heldUpSince(at: instant, recoveryBound: bounds.recovery) ?? instant
-        let oldest = min(since, instant) - bounds.propagation
+        let bound = faults.isNewsLost(at: instant) ? bounds.found : bounds.propagation
+        let oldest = heldUpSince(at: instant, faults) - bound
         // What was seen to be known is not forgotten.
         return faults.settledAt.map { max(oldest, $0 - bounds.slack) } ?? oldest
     }

@@ -18,6 +18,9 @@ struct KnownState: Sendable, Hashable {
 
     static let nothing = KnownState()
 
+    /// Whether the last purchase will not renew.
+    var isCanceled: Bool { purchases.last?.state == .canceled }
+
     /// What the account may use at `instant`, when nothing has been heard since.
     ///
     /// What should renew and is over without a word is held for `hold`; what was said to end ends.

@@ -29,6 +29,8 @@ struct Reading: Sendable {
         var outlived: [String] = []
         /// Each subscription in a word, for whoever asks why an answer is wrong.
         var subscriptions: [String] = []
+        /// All that it shows of the customer's purchases.
+        var sights = LineageSights()
         /// The earliest end of a period that is over and still served for want of a word.
         var heldSince: Timestamp?
         var service: Service
@@ -94,8 +96,8 @@ extension Reading.Outcome {
         self = .answer(
             Reading.Answer(
                 serverTime: time, entitlements: Set(active.compactMap { $0["id"]?.string }),
-                outlived: outlived.compactMap { $0["id"]?.string }, subscriptions: subscriptions, heldSince: held.min(),
-                service: service))
+                outlived: outlived.compactMap { $0["id"]?.string }, subscriptions: subscriptions,
+                sights: LineageSights(body), heldSince: held.min(), service: service))
     }
 }
 

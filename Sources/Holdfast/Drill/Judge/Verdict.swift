@@ -5,7 +5,7 @@
 /// | `right` | what is true at the answer's instant | |
 /// | `behind` | what was true at most `propagation` before | |
 /// | `held` | a period that should have renewed is over, there was no word, and it is within `holdBound` of its end | |
-/// | `stale` | what was known when news was cut off; from then until recovery, `recovery` after the last mending at most | |
+/// | `stale` | what was known when news was cut off; from then until recovery, `recovery` after the last mending at most; or, while notifications are lost, what was true at most `found` before (at most `told`, where somebody loses what was known to be paid) | |
 /// | `unknownCustomer` | "not known now": Redis is away, and the customer bought nothing that anybody could have heard of | |
 /// | `failed` | no answer, or none that can be read; or "not known now" of a customer who was known | yes |
 /// | `payerWithoutAccess` | lacks what is paid for, and none of the above explains it | yes |

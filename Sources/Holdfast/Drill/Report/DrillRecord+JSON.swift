@@ -48,6 +48,7 @@ extension DrillRecord {
             json.member("what", happening.text)
             json.endObject()
         }
+        if isExact { json.object("losses") { write(losses, to: &$0) } }
         json.array("timeline", seconds.sorted { $0.key < $1.key }) { json, second in
             json.beginObject()
             json.member("second", second.key)
@@ -57,6 +58,51 @@ extension DrillRecord {
         json.endObject()
         return json.bytes
     }
+
+    private func write(_ losses: LossRecord, to json: inout JSONWriter) {
+        json.array("lags", lagRows) { json, row in
+            json.beginObject()
+            json.member("of", row.name.trimmed)
+            json.member("changes", row.figures.count)
+            json.number("medianSeconds", row.figures.median / .seconds(1))
+            json.number("p99Seconds", row.figures.percentile99 / .seconds(1))
+            json.number("worstSeconds", row.figures.worst / .seconds(1))
+            json.endObject()
+        }
+        json.array("unseen", losses.unseen) { $0.string($1) }
+        json.member("lineages", losses.lineages)
+        json.array("differences", losses.differences) { $0.string($1) }
+        json.array("calls", losses.calls.endpoints) { json, endpoint in
+            json.beginObject()
+            json.member("endpoint", endpoint.name)
+            json.member("answered", endpoint.answered)
+            json.member("limited", endpoint.limited)
+            json.member("refused", endpoint.refused)
+            json.member("failed", endpoint.failed)
+            json.endObject()
+        }
+        json.array("limits", losses.calls.limits) { json, limit in
+            json.beginObject()
+            json.member("perSecond", limit.perSecond)
+            json.member("busiestSecond", limit.busiestSecond)
+            json.member("busiestTenSeconds", limit.busiestTenSeconds)
+            json.endObject()
+        }
+        json.member("askedAgain", losses.calls.askedAgain)
+        json.object("events") { json in
+            json.member("told", losses.events.events)
+            json.member("ids", losses.events.ids)
+            json.member("repeated", losses.events.repeated)
+            json.array("changesRepeated", losses.events.changesRepeated) { $0.string($1) }
+            json.object("kinds") { json in
+                for (kind, count) in losses.events.kinds.sorted(by: { $0.key < $1.key }) { json.member(kind, count) }
+            }
+        }
+    }
+}
+
+extension String {
+    fileprivate var trimmed: String { String(drop { $0 == " " }) }
 }
 
 extension Tally {

@@ -37,9 +37,13 @@ struct DrillRecord: Sendable {
     var unfinished: [String] = []
     var accounts = 0
     var changes = 0
+    /// Whether lags, calls, events and lineages were looked at.
+    let isExact: Bool
+    var losses = LossRecord()
 
-    init(scenario: String, began: Timestamp) {
+    init(scenario: String, isExact: Bool = false, began: Timestamp) {
         self.scenario = scenario
+        self.isExact = isExact
         self.began = began
     }
 
@@ -95,7 +99,7 @@ struct DrillRecord: Sendable {
                 "recovered fully", recovery != nil && unfinished.isEmpty,
                 recovery.map { "after \(Self.text($0))" } ?? "not seen"
             ),
-        ]
+        ] + (isExact ? lossClaims : [])
     }
 
     var isFine: Bool { claims.allSatisfy(\.holds) }

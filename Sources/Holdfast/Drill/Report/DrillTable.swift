@@ -38,7 +38,38 @@ enum DrillTable {
         for readClass in ReadClass.allCases { row(readClass.words) { "\($0.count(readClass))" } }
         row("level untrue") { "\($0.levelsUntrue)" }
         row("longest lag") { milliseconds($0.longestLag / .milliseconds(1)) }
-        let widths = (0...stages.count).map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return aligned(rows)
+    }
+
+    /// How long changes took to show, and what Apple and others were asked and told.
+    static func losses(_ record: DrillRecord) -> String {
+        let rows = record.lagRows.map { name, figures in
+            [name, "\(figures.count)"] + [figures.median, figures.percentile99, figures.worst].map(seconds)
+        }
+        let (calls, events) = (record.losses.calls, record.losses.events)
+        let asked = calls.endpoints.map { endpoint in
+            let odd = [
+                ("refused", endpoint.refused), ("over the limit", endpoint.limited), ("failed", endpoint.failed),
+            ]
+            .filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }
+            let words = odd.isEmpty ? "" : " (\(odd.joined(separator: ", ")))"
+            return "\(endpoint.calls) \(endpoint.name)\(words)"
+        }.joined(separator: ", ")
+        let busiest = calls.limits.map { "\($0.busiestSecond) of \($0.perSecond)" }.joined(separator: ", ")
+        return aligned([["from the change to the read", "changes", "median", "99 of 100", "worst"]] + rows) + """
+
+
+              calls to Apple: \(asked)
+              in the busiest second: \(busiest); subscriptions asked about again within a second: \(calls.askedAgain)
+              events: \(events.events), of which \(events.repeated) came again under the same id
+            """
+    }
+
+    private static func seconds(_ duration: Duration) -> String { "\(fixed(duration / .seconds(1), 2)) s" }
+
+    private static func aligned(_ rows: [[String]]) -> String {
+        let columns = rows.first?.count ?? 0
+        let widths = (0..<columns).map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
             "  "
                 + row.enumerated().map { column, cell in
@@ -56,6 +87,13 @@ enum DrillTable {
         if !record.unfinished.isEmpty {
             lines.append("\n  not as it should be in the end:")
             lines += record.unfinished.prefix(DrillRecord.examplesKept).map { "    \($0)" }
+        }
+        for (title, found) in [
+            ("lineages that are not what the store says", record.losses.differences),
+            ("changes that did not show", record.losses.unseen),
+        ] where !found.isEmpty {
+            lines.append("\n  \(title):")
+            lines += found.prefix(DrillRecord.examplesKept).map { "    \($0)" }
         }
         if !record.examples.isEmpty {
             lines.append("\n  the first wrong reads:")
