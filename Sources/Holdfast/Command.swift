@@ -31,6 +31,9 @@ struct Command: Sendable {
             name: "snapshot", summary: SnapshotCommand.summary, help: SnapshotCommand.help, run: SnapshotCommand.run),
         Command(
             name: "backfill", summary: BackfillCommand.summary, help: BackfillCommand.help, run: BackfillCommand.run),
+        Command(
+            name: "reconcile", summary: ReconcileCommand.summary, help: ReconcileCommand.help,
+            run: ReconcileCommand.run),
         Command(name: "api", summary: APICommand.summary, help: APICommand.help, run: APICommand.run),
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,

@@ -32,6 +32,7 @@ struct HoldfastSettings: Sendable {
     let products: ProductMapSettings
     let recovery: RecoverySettings
     let backfill: BackfillSettings
+    let reconcile: ReconcileSettings
     var gateway: GatewaySettings
     let consumer: ConsumerSettings
     var consumerOperations: HTTPServerSettings
@@ -60,6 +61,7 @@ struct HoldfastSettings: Sendable {
         products = ProductMapSettings(&reader, besides: gateway.spool.folder)
         recovery = RecoverySettings(&reader)
         backfill = BackfillSettings(&reader)
+        reconcile = ReconcileSettings(&reader)
         drainDeadline = reader.duration(
             "process.drainDeadline", default: .seconds(25), in: .seconds(1) ... .seconds(600),
             "How long a process that was told to stop finishes what is in hand.")

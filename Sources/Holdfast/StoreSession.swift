@@ -9,6 +9,7 @@ struct StoreSession {
     let app: AppSettings
     let environment: StoreEnvironment
     let store: LineageStore
+    let redis: any RedisLink
     /// By the product map in force.
     let rules: StoreRules
 
@@ -33,7 +34,8 @@ struct StoreSession {
             result = .success(
                 try await body(
                     StoreSession(
-                        settings: settings, app: app, environment: environment, store: store, rules: rules)))
+                        settings: settings, app: app, environment: environment, store: store, redis: redis,
+                        rules: rules)))
         } catch { result = .failure(error) }
         await redis.close()
         loop.stop()

@@ -20,7 +20,7 @@ package struct ScheduleFilling: Sendable {
     }
 
     private let redis: any RedisCommands
-    private let app: AppID
+    package let app: AppID
     private let rules: StoreRules
     private let clock: WallClock
     private let lease: Lease
@@ -70,6 +70,28 @@ package struct ScheduleFilling: Sendable {
         } while true
         try await attempt { () async throws(RedisError) in try await lease.release() }
         return .done(entered: entered)
+    }
+
+    /// How much of it is done.
+    package enum Progress: Sendable, Hashable {
+        case notBegun
+        case underWay(Double)
+        case done
+
+        package var fraction: Double {
+            switch self {
+            case .notBegun: 0
+            case .underWay(let fraction): fraction
+            case .done: 1
+            }
+        }
+    }
+
+    package func progress() async throws(StoreError) -> Progress {
+        let field = StorageLayout.escaped(app.rawValue)
+        let stored = try await StoreLink(redis: redis).send("HGET", StorageLayout.scheduledKey, [.text(field)]).string
+        guard stored != nil else { return .notBegun }
+        return Place(stored).map { .underWay(HolderScan.fraction(at: $0.cursor)) } ?? .done
     }
 
     private struct Place {
