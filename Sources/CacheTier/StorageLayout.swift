@@ -27,6 +27,10 @@ internal import Entitlements
 /// | `hf:{pNN}:<app>:<p or s>:recovery` | hash | `j:<name>` for each recovery and backfill (`RecoveryJob`); `n`, raised when an outage is entered; `began`, since when notifications are remembered; `check` and `missing`, what the last regular look at Apple's history found; `gap:<cause>`; `heard:<role>`, when one was there last |
 /// | `hf:{pNN}:<app>:<p or s>:recovery:lease:<name>` | string | who is at one of them, in its partition |
 /// | `hf:{pNN}:<app>:<p or s>:seen:<n>` | sorted set | UUIDs of notifications settled lately, by when; 16 of these, by the UUID |
+/// | `hf:{pNN}:<app>:<p or s>:drift` | hash | what Apple answered and we did not know, by its id (`Drift`); with it, in its partition: |
+/// | `…:drift:order` | sorted set | the same ids by when it was found |
+/// | `…:drift:open` | sorted set | ids of what is to be examined, by when |
+/// | `…:drift:counts` | hash | `<field>:<cause>`: how often that was found |
 /// | `hf:{pNN}:changes` | stream | one entry a changed holder: `k` (its key after the partition) and `r` (its `rev`) |
 ///
 /// A *holder* is a customer, or `unclaimed:<otid>` for a lineage that is nobody's yet. Everything one script touches is
@@ -101,6 +105,22 @@ enum StorageLayout {
 
     static func seen(_ notification: String, _ app: AppID, _ environment: StoreEnvironment) -> String {
         key("\(scope(app, environment)):seen:\(partition(of: notification) % seenSets)")
+    }
+
+    static func drift(_ app: AppID, _ environment: StoreEnvironment) -> String {
+        key("\(scope(app, environment)):drift")
+    }
+
+    static func driftOrder(_ app: AppID, _ environment: StoreEnvironment) -> String {
+        "\(drift(app, environment)):order"
+    }
+
+    static func driftOpen(_ app: AppID, _ environment: StoreEnvironment) -> String {
+        "\(drift(app, environment)):open"
+    }
+
+    static func driftCounts(_ app: AppID, _ environment: StoreEnvironment) -> String {
+        "\(drift(app, environment)):counts"
     }
 
     /// Beside the hash of the holder at `path`, so that one script can write both.

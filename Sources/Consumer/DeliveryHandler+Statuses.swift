@@ -27,6 +27,7 @@ extension DeliveryHandler {
             for observation in decoded.observations {
                 let change = try await store.apply(observation, cause: .answer, at: decoded.message.answeredAt)
                 applied.lineages.append(.init(observation: observation, change: change))
+                await noteDrift(decoded, observation, change)
                 if let product = observation.transaction?.productID, decoder.apps[decoded.app]?.map[product] == nil {
                     metrics.unmapped(decoded.app.rawValue)
                     await noteUnmapped(product, observation.lineage)

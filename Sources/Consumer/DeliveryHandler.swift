@@ -25,6 +25,8 @@ package struct DeliveryHandler: Sendable {
     package var unmapped: UnmappedProducts?
     /// Where it is remembered which notifications were settled; nil remembers none.
     package var seen: SeenNotifications?
+    /// Where it is noted what Apple answered and no notification had told; nil notes nothing.
+    package var drift: DriftNotebook?
 
     package init(
         apps: [AppID: ConsumerApp], verifier: NotificationVerifier, revocation: RevocationChecker? = nil,

@@ -35,14 +35,16 @@ extension MessageDecoder {
 }
 
 extension BrokerMessage {
-    /// What Apple answered about a lineage, for the exchange `intake`: to be applied, and into the ledger.
-    package init(statuses: StatusMessage, correlation: String) {
+    /// What Apple answered about a lineage, for the exchange `intake`: to be applied, and into the ledger. `correlation` is
+    /// of what made us ask, if anything did.
+    package init(statuses: StatusMessage, correlation: String? = nil) {
+        let id = statuses.id
         self.init(
             body: statuses.encoded(),
             headers: [
                 MessageHeader.kind: StatusMessage.kind, MessageHeader.app: statuses.question.lineage.app.rawValue,
                 MessageHeader.environment: statuses.question.lineage.environment.rawValue,
-                MessageHeader.correlation: correlation, MessageHeader.receivedAt: statuses.answeredAt.rfc3339,
-            ], messageID: statuses.id, contentType: "application/json", timestamp: statuses.answeredAt)
+                MessageHeader.correlation: correlation ?? id, MessageHeader.receivedAt: statuses.answeredAt.rfc3339,
+            ], messageID: id, contentType: "application/json", timestamp: statuses.answeredAt)
     }
 }

@@ -34,6 +34,7 @@ struct Command: Sendable {
         Command(
             name: "reconcile", summary: ReconcileCommand.summary, help: ReconcileCommand.help,
             run: ReconcileCommand.run),
+        Command(name: "drift", summary: DriftCommand.summary, help: DriftCommand.help, run: DriftCommand.run),
         Command(name: "api", summary: APICommand.summary, help: APICommand.help, run: APICommand.run),
         Command(
             name: "simulator", summary: SimulatorCommand.summary, help: SimulatorCommand.help,

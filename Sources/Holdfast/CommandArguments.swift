@@ -1,4 +1,5 @@
 import Runtime
+import Time
 
 /// The arguments of one subcommand: operands, options with a value (`--root FILE` or `--root=FILE`) and flags.
 struct CommandArguments {
@@ -42,6 +43,14 @@ struct CommandArguments {
     func value(_ option: String) -> String? { values[option]?.last }
 
     func values(_ option: String) -> [String] { values[option] ?? [] }
+
+    /// The value as an instant: a time, or how long ago.
+    func time(_ option: String, now: Timestamp) throws(UsageError) -> Timestamp? {
+        guard let text = value(option) else { return nil }
+        if let instant = Timestamp(rfc3339: text) { return instant }
+        if let ago = Duration(settingText: text), ago < .seconds(36_600 * 86_400) { return now - ago }
+        throw UsageError("--\(option) takes a time such as 2026-11-30T12:00:00Z, or how long ago, such as 6h or 3d")
+    }
 
     /// The value as a whole number within `range`.
     func integer<Number: FixedWidthInteger>(

@@ -33,6 +33,7 @@ struct HoldfastSettings: Sendable {
     let recovery: RecoverySettings
     let backfill: BackfillSettings
     let reconcile: ReconcileSettings
+    let drift: DriftSettings
     var gateway: GatewaySettings
     let consumer: ConsumerSettings
     var consumerOperations: HTTPServerSettings
@@ -62,6 +63,7 @@ struct HoldfastSettings: Sendable {
         recovery = RecoverySettings(&reader)
         backfill = BackfillSettings(&reader)
         reconcile = ReconcileSettings(&reader)
+        drift = DriftSettings(&reader)
         drainDeadline = reader.duration(
             "process.drainDeadline", default: .seconds(25), in: .seconds(1) ... .seconds(600),
             "How long a process that was told to stop finishes what is in hand.")

@@ -153,6 +153,7 @@ struct LineProcess {
             names: settings.broker.names, settings: settings.consumer, metrics: metrics, log: log)
         handler.unmapped = UnmappedProducts(redis: redis)
         handler.seen = SeenNotifications(redis: redis, settings: settings.recovery)
+        handler.drift = DriftNotebook(redis: redis, settings: settings.drift)
         let recompute = ProductMapRecomputeService(
             policies: Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.policy) }),
             recomputer: ProductMapRecomputer(

@@ -8,8 +8,9 @@ struct StoreSession {
     let settings: HoldfastSettings
     let app: AppSettings
     let environment: StoreEnvironment
-    let store: LineageStore
     let redis: any RedisLink
+    let loop: EventLoop
+    let store: LineageStore
     /// By the product map in force.
     let rules: StoreRules
 
@@ -34,8 +35,8 @@ struct StoreSession {
             result = .success(
                 try await body(
                     StoreSession(
-                        settings: settings, app: app, environment: environment, store: store, redis: redis,
-                        rules: rules)))
+                        settings: settings, app: app, environment: environment, redis: redis, loop: loop,
+                        store: store, rules: rules)))
         } catch { result = .failure(error) }
         await redis.close()
         loop.stop()

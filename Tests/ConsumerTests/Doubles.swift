@@ -23,6 +23,9 @@ final class RecordingPublisher: MessagePublisher {
     /// Refuses what goes to one of these routing keys.
     init(refusing routingKeys: String...) { state.withLock { $0.refused = Set(routingKeys) } }
 
+    /// From now on what goes to it, too.
+    func refuse(_ routingKey: String) { state.withLock { _ = $0.refused.insert(routingKey) } }
+
     var published: [Published] { state.withLock { $0.published } }
     var isConnected: Bool { true }
 

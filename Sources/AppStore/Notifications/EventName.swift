@@ -57,6 +57,9 @@ package enum EventName: String, Sendable, Hashable, CaseIterable {
     /// Apple's App Store Server API became slow or unreachable, or is fine again, as one consumer sees it.
     case appleHealth = "apple.health"
 
+    /// Apple said something that a notification should have told before, and it was examined why it had not.
+    case drift
+
     /// What a customer may use, or when it ends, may be another than before: read again. No notification leads to it by
     /// its type; it follows from what applying changed.
     case entitlementChanged = "entitlement.changed"

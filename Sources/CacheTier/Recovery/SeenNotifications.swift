@@ -97,8 +97,16 @@ package struct SeenNotifications: Sendable {
     package func knows(
         _ notification: String, of app: AppID, in environment: StoreEnvironment
     ) async throws(StoreError) -> Bool {
+        try await settledAt(notification, of: app, in: environment) != nil
+    }
+
+    /// When one was settled last; nil for one that is not remembered.
+    package func settledAt(
+        _ notification: String, of app: AppID, in environment: StoreEnvironment
+    ) async throws(StoreError) -> Timestamp? {
         let key = StorageLayout.seen(notification, app, environment)
-        return try await !StoreLink(redis: redis).send("ZSCORE", key, [.text(notification)]).isNull
+        let score = try await StoreLink(redis: redis).send("ZSCORE", key, [.text(notification)]).string
+        return score.flatMap(Double.init).flatMap { Int64(exactly: $0.rounded()) }.map(Timestamp.init(milliseconds:))
     }
 }
 

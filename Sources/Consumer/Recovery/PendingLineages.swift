@@ -57,8 +57,3 @@ extension PendingLineages.Pending {
         return lineage.originalTransactionID.utf8.lexicographicallyPrecedes(other.lineage.originalTransactionID.utf8)
     }
 }
-
-extension LineageEvaluation {
-    /// Whether only Apple can say what it is.
-    var isInDoubt: Bool { state == .hold || pendingVerification }
-}

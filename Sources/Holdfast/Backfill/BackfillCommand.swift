@@ -62,8 +62,8 @@ enum BackfillCommand {
     }
 
     static func work(_ arguments: CommandArguments, now: Timestamp) throws(UsageError) -> Work {
-        let since = try time(arguments.value("since"), "since", now)
-        let until = try time(arguments.value("until"), "until", now)
+        let since = try arguments.time("since", now: now)
+        let until = try arguments.time("until", now: now)
         let ways = [since != nil ? "--since" : nil, arguments.has("resume") ? "--resume" : nil]
         let looks = ["list", "status"].map { arguments.has($0) ? "--\($0)" : nil }
         let named = (ways + looks).compactMap(\.self)
@@ -90,12 +90,5 @@ enum BackfillCommand {
         guard end <= now else { throw UsageError("--until lies ahead") }
         return .begin(
             since: since, until: end, arguments.has("all") ? .all : arguments.has("check") ? .nothing : .missing)
-    }
-
-    private static func time(_ text: String?, _ option: String, _ now: Timestamp) throws(UsageError) -> Timestamp? {
-        guard let text else { return nil }
-        if let instant = Timestamp(rfc3339: text) { return instant }
-        if let ago = Duration(settingText: text), ago < .seconds(36_600 * 86_400) { return now - ago }
-        throw UsageError("--\(option) takes a time such as 2026-11-30T12:00:00Z, or how long ago, such as 6h or 3d")
     }
 }

@@ -2,10 +2,8 @@ import AppStore
 import Broker
 import CacheTier
 import Consumer
-import EmbeddedQueue
 import EmbeddedStore
 import Entitlements
-import HTTP
 import JSON
 import Redis
 import Runtime
@@ -66,7 +64,7 @@ struct BackfillSession {
             name: "command-\(now.milliseconds)", cause: .command, phase: .history,
             history: BackfillProgress(from: from, until: until, lanes: settings.recovery.lanes), at: now)
         job.taking = taking
-        _ = try key()
+        _ = try app.requiredKey()
         try await jobs.add(job)
         return try await work(on: job)
     }
@@ -129,52 +127,17 @@ struct BackfillSession {
 
     // MARK: The work
 
-    private func key() throws(UsageError) -> ServerAPIKey {
-        guard let key = app.serverAPIKey else {
-            throw UsageError(
-                "the app \(app.id) has no key for the App Store Server API: set apps.\(app.id).serverAPI.keyId, "
-                    + ".issuerId and .privateKeyFile (App Store Connect: Users and Access, Integrations, In-App Purchase)"
-            )
-        }
-        return key
-    }
-
     private func work(on job: RecoveryJob) async throws -> Int32 {
-        let key = try key()
-        guard settings.embedded.queue == .rabbitmq else {
-            return try await settings.withEmbeddedQueue { queue in try await work(on: job, key, queue, Metrics()) }
+        try await AppleSession.with(settings, app, environment, redis: redis, loop: loop, log: log) { apple in
+            let run = RecoveryRun(
+                jobs: jobs,
+                backfill: Backfill(
+                    app: app.id, client: apple.client, verifier: NotificationVerifier(settings.appStore.verifier()),
+                    seen: SeenNotifications(redis: redis, settings: settings.recovery), publisher: apple.publisher,
+                    names: settings.broker.names, settings: settings.recovery, metrics: apple.metrics, log: log),
+                settling: nil, metrics: apple.metrics, log: log)
+            return try await work(on: job, run)
         }
-        let metrics = Metrics()
-        let publisher = try BrokerPublisher(settings: settings.broker, metrics: metrics, log: log)
-        try await publisher.start()
-        let result: Result<Int32, any Error>
-        do { result = .success(try await work(on: job, key, publisher, metrics)) } catch { result = .failure(error) }
-        await publisher.drain()
-        return try result.get()
-    }
-
-    private func work(
-        on job: RecoveryJob, _ key: ServerAPIKey, _ publisher: any MessagePublisher, _ metrics: Metrics
-    ) async throws -> Int32 {
-        let budget = CallQueue(
-            bucket: SharedCallBucket(
-                redis: redis, settings: settings.appStoreAPI.budget, metrics: metrics, log: .discarding),
-            settings: settings.appStoreAPI.budget)
-        let http = HTTPClient(settings: settings.appStoreAPI.http, loop: loop)
-        let client = ServerAPIClient(
-            bundleID: app.identity.bundleID, environment: environment, key: key, settings: settings.appStoreAPI,
-            http: http, budget: budget, metrics: metrics, log: log)
-        let run = RecoveryRun(
-            jobs: jobs,
-            backfill: Backfill(
-                app: app.id, client: client, verifier: NotificationVerifier(settings.appStore.verifier()),
-                seen: SeenNotifications(redis: redis, settings: settings.recovery), publisher: publisher,
-                names: settings.broker.names, settings: settings.recovery, metrics: metrics, log: log),
-            settling: nil, metrics: metrics, log: log)
-        let result: Result<Int32, any Error>
-        do { result = .success(try await work(on: job, run)) } catch { result = .failure(error) }
-        await http.close()
-        return try result.get()
     }
 
     private func work(on job: RecoveryJob, _ run: RecoveryRun) async throws -> Int32 {

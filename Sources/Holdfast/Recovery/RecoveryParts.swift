@@ -72,7 +72,7 @@ extension AppleRecovery {
                         app: app.id, environment: environment, redis: redis, store: store,
                         rules: rules[app.id] ?? StoreRules(), publisher: publisher, names: settings.broker.names,
                         settings: settings.recovery, metrics: metrics, log: log,
-                        ask: LineageSettling.asking(inquiry)),
+                        ask: LineageCheck.asking(inquiry, for: .recovery)),
                     metrics: metrics, log: log)
                 let check = RegularCheck(
                     jobs: jobs, backfill: backfill, seen: seen, settings: settings.backfill,

@@ -55,7 +55,7 @@ import Time
                 period(id, ends: end, signed: end - .seconds(86_400)), cause: .purchase, at: end - .seconds(86_400))
         }
 
-        func settling(lanes: Int = 1, _ answer: @escaping LineageSettling.Ask) -> LineageSettling {
+        func settling(lanes: Int = 1, _ answer: @escaping LineageCheck.Ask) -> LineageSettling {
             var settings = RecoverySettings()
             settings.lanes = lanes
             return LineageSettling(
@@ -65,11 +65,11 @@ import Time
         }
 
         /// Apple says that it was renewed.
-        func renewed(_ record: LineageRecord) -> LineageSettling.Word {
+        func renewed(_ record: LineageRecord) -> LineageCheck.Word {
             let id = record.lineage.originalTransactionID
             asked.withLock { $0.append(id) }
             let now = LineageSettlingTests.now
-            return LineageSettling.Word(
+            return LineageCheck.Word(
                 message: BrokerMessage(body: Array(id.utf8), messageID: "statuses-\(id)"),
                 observations: [period(id, ends: now + .seconds(86_400), signed: now)], said: "status 1")
         }
@@ -107,7 +107,7 @@ import Time
             try await shop.sell("000000000003", ended: .seconds(30 * 3600))
             try await shop.sell("000000000004", ended: .seconds(3600))
             try await shop.sell("000000000005", ended: .seconds(-3600))
-            let settling = shop.settling { record throws(LineageSettling.Silence) in shop.renewed(record) }
+            let settling = shop.settling { record, _ throws(LineageCheck.Silence) in shop.renewed(record) }
             let done = try await settling.run(shop.job) { _ in }
             let asked = shop.asked.withLock { $0 }
             #expect(asked == ["000000000003", "000000000002", "000000000004", "000000000001"])
@@ -129,12 +129,12 @@ import Time
         try await with { shop in
             try await shop.sell("000000000001", ended: .seconds(7200))
             try await shop.sell("000000000002", ended: .seconds(3600))
-            let settling = shop.settling { record throws(LineageSettling.Silence) in
+            let settling = shop.settling { record, _ throws(LineageCheck.Silence) in
                 // The other one's renewal comes by itself while Apple is asked about this one.
                 let renewal = shop.period(
                     "000000000002", ends: Self.now + .seconds(86_400), signed: Self.now)
                 do { _ = try await shop.store.apply(renewal, cause: .renewal, at: Self.now) } catch {
-                    throw LineageSettling.Silence(reason: "\(error)", isPassing: false)
+                    throw LineageCheck.Silence(reason: "\(error)", isPassing: false)
                 }
                 return shop.renewed(record)
             }
@@ -150,10 +150,10 @@ import Time
         try await with { shop in
             for number in 1...8 { try await shop.sell("00000000000\(number)", ended: .seconds(3600)) }
             let calls = Mutex(0)
-            let settling = shop.settling { _ throws(LineageSettling.Silence) in
+            let settling = shop.settling { _, _ throws(LineageCheck.Silence) in
                 calls.withLock { $0 += 1 }
                 // So far ahead that nobody waits for it here.
-                throw LineageSettling.Silence(
+                throw LineageCheck.Silence(
                     reason: "500", isPassing: true, retryAfter: Self.now + .seconds(3600))
             }
             var isSilent = false
@@ -173,9 +173,9 @@ import Time
         try await with { shop in
             try await shop.sell("000000000001", ended: .seconds(7200))
             try await shop.sell("000000000002", ended: .seconds(3600))
-            let settling = shop.settling { record throws(LineageSettling.Silence) in
+            let settling = shop.settling { record, _ throws(LineageCheck.Silence) in
                 guard record.lineage.originalTransactionID == "000000000002" else {
-                    throw LineageSettling.Silence(
+                    throw LineageCheck.Silence(
                         reason: "signature", isPassing: false,
                         unusable: BrokerMessage(body: [1], messageID: "unusable"))
                 }

@@ -155,7 +155,7 @@ final class OutageLine: Sendable {
             settling: LineageSettling(
                 app: app, environment: .production, redis: stage.redis, store: stage.store,
                 rules: StoreRules { map }, publisher: stage.publisher, names: stage.broker.names, settings: recovery,
-                clock: clock.wall, log: log, ask: LineageSettling.asking(inquiry)),
+                clock: clock.wall, log: log, ask: LineageCheck.asking(inquiry, for: .recovery)),
             clock: clock.wall, log: log)
     }
 
