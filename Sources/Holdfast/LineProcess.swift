@@ -192,7 +192,10 @@ struct LineProcess {
         }
         let recovery = AppleRecovery(
             settings, maps, verifier, apple, redis: redis, publisher: publisher, standings, metrics, log)
+        let reconciling: [any Service] =
+            settings.reconcile.isAutomatic
+            ? [Reconciler(settings, maps, verifier, apple, redis: redis, publisher: publisher, metrics, log)] : []
         return [operations, redis] + publishing + asking
-            + [recompute, events.follower(of: apple.health), consumer, gaps, recovery]
+            + [recompute, events.follower(of: apple.health), consumer, gaps, recovery] + reconciling
     }
 }

@@ -120,10 +120,3 @@ extension Drift {
         }
     }
 }
-
-extension LineageRecord {
-    /// The last date at which Apple signed anything of it.
-    fileprivate var lastSigned: Timestamp? {
-        (transactions.map(\.signedDate) + [renewal?.signedDate, status?.signedDate].compactMap(\.self)).max()
-    }
-}

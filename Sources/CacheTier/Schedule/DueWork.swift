@@ -63,6 +63,13 @@ package struct DueWork: Sendable {
         do { try await lease(on: due.lineage, due.owner, .zero).release() } catch { throw .redis(error) }
     }
 
+    /// Gives back a claimed lineage about which nobody was asked: others may claim it at once.
+    package func release(_ due: DueLineage) async throws(StoreError) {
+        // Any row of its urgency: the row is not kept.
+        let row = CadenceRow.allCases.first { $0.urgency == due.urgency }
+        try await put(back: due, next: DueCheck(at: due.since, row: row ?? .unverified))
+    }
+
     /// Has Apple asked about a lineage at `instant` at the latest, if this holder has it; false when nothing had to change.
     @discardableResult
     package func hasten(

@@ -139,6 +139,7 @@ final class OutageLine: Sendable {
             store: stage.store, publisher: stage.publisher, names: stage.broker.names, metrics: stage.metrics,
             clock: clock.wall, log: .discarding)
         handler.seen = SeenNotifications(redis: stage.redis, settings: recovery, clock: clock.wall)
+        handler.drift = DriftNotebook(redis: stage.redis)
         return ApplyConsumer(handler: handler, broker: stage.broker, redis: stage.redis, metrics: stage.metrics)
     }
 
@@ -171,5 +172,48 @@ final class OutageLine: Sendable {
         return AppleRecovery(subjects: [subject], lookEvery: recovery.lookEvery, log: log) { [stage] in
             stage.redis.isConnected && stage.publisher.isConnected
         }
+    }
+
+    // MARK: Reconciliation
+
+    var due: DueWork { DueWork(redis: stage.redis, app: app, environment: .production, clock: clock.wall) }
+
+    func drifts(limit: Int) async throws -> [Drift] {
+        try await DriftStore(redis: stage.redis).list(app, .production, limit: limit)
+    }
+
+    /// By a client that knows nothing of Apple's health, or by `apple`'s.
+    func reconciler(
+        _ client: ServerAPIClient, _ verifier: NotificationVerifier, log: Log = .discarding,
+        health: @escaping @Sendable () -> AppleHealth = { .fine }
+    ) -> Reconciler {
+        let map = Self.map
+        var settings = ReconcileSettings()
+        settings.lookEvery = .milliseconds(100)
+        settings.lanes = 4
+        let inquiry = StatusInquiry(
+            client: client, verifier: verifier.verifier, identity: SimulatedApple.identity, clock: clock.wall)
+        let drift = DriftExamination(
+            app: app, environment: .production, store: DriftStore(redis: stage.redis),
+            seen: SeenNotifications(redis: stage.redis, settings: recovery, clock: clock.wall),
+            publisher: stage.publisher, names: stage.broker.names, clock: clock.wall, log: log,
+            history: DriftExamination.asking(
+                client, verifier: verifier, identity: SimulatedApple.identity, clock: clock.wall))
+        let run = ReconcileRun(
+            due: due, store: stage.store, rules: StoreRules { map },
+            publisher: stage.publisher, names: stage.broker.names, drift: drift, clock: clock.wall, log: log,
+            health: health, ask: LineageCheck.asking(inquiry, for: .reconcile))
+        return Reconciler(runs: [run], settings: settings, log: log) { [stage] in
+            stage.redis.isConnected && stage.publisher.isConnected
+        }
+    }
+
+    func reconciler(
+        _ apple: AppleClients, _ verifier: NotificationVerifier, log: Log = .discarding
+    ) -> Reconciler {
+        guard let client = apple.client(for: app, .production) else {
+            return Reconciler(runs: [], settings: ReconcileSettings(), log: log) { false }
+        }
+        return reconciler(client, verifier, log: log) { [app] in apple.health.health(of: app, .production) }
     }
 }
