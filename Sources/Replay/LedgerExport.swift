@@ -6,7 +6,7 @@ package final class LedgerExport {
     package private(set) var count = 0
 
     package init(to path: String) throws(ReplayError) {
-        file = try ReplayError.file { () throws(SystemError) in try NewFile(path) }
+        file = try NewFile(path)
     }
 
     /// Writes all that the source has; false when it was interrupted, and then there is no file.

@@ -65,7 +65,7 @@ package enum StateFile {
     package static func write(
         _ fold: Fold, _ origin: Origin, answers: LineageComparison, to path: String
     ) throws(ReplayError) {
-        let file = try ReplayError.file { () throws(SystemError) in try NewFile(path) }
+        let file = try NewFile(path)
         try ReplayError.file { () throws(SystemError) in try file.write(line: origin.line()) }
         for lineage in fold.sortedLineages {
             guard let record = try fold.record(of: lineage) else { continue }

@@ -57,4 +57,17 @@ import Testing
         "", "[]", "{}", #"{"product":{}}"#, #"{"products":[]}"#, #"{"products":{"":{}}}"#, "{\"products\":{",
     ])
     func whatIsNoMapIsRefused(_ text: String) { #expect(!problems(text).isEmpty) }
+
+    @Test(arguments: [
+        #"{"products":{"a":{"entitlements":[""]}}}"#, #"{"products":{"a":{"entitlements":["p\u202Ero"]}}}"#,
+        #"{"products":{"a":{"entitlements":["p\nro"]}}}"#, #"{"products":{"a\u202Eb":{}}}"#,
+        "{\"products\":{\"a\":{\"entitlements\":[\"\(String(repeating: "x", count: 129))\"]}}}",
+    ])
+    func idsThatNobodyCanReadAreRefusedInWordsThatAnybodyCan(_ text: String) {
+        let found = problems(text)
+        #expect(found.count == 1)
+        check(
+            found.allSatisfy { $0.contains("all printable") && $0.unicodeScalars.allSatisfy(\.isPrintable) }, "\(found)"
+        )
+    }
 }

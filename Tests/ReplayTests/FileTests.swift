@@ -3,7 +3,9 @@ import Broker
 import CacheTier
 import Consumer
 import Entitlements
+import Glibc
 import Replay
+import Runtime
 import TestSupport
 import Testing
 import Time
@@ -86,5 +88,18 @@ import Time
         #expect(changed.lineage == Stage.lineage("7"))
         #expect(changed.members.map(\.member) == ["revoked"])
         check(changed.evaluation.contains { $0.member == "state" })
+    }
+
+    @Test func whatIsNoFileIsNotReplacedAndALinkIsNotWrittenThrough() throws {
+        let folder = try TemporaryFolder("replay-files")
+        let pipe = folder.file("pipe")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        for path in [pipe, folder.path, "/dev/null"] {
+            #expect(throws: ReplayError.self) { try LedgerExport(to: path) }
+        }
+        try folder.write("mine", to: "other")
+        #expect(symlink(folder.file("other"), folder.file("out.partial")) == 0)
+        _ = try LedgerExport(to: folder.file("out"))
+        #expect(try File.text(at: folder.file("other"), limit: 100) == "mine")
     }
 }

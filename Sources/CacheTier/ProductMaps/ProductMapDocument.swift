@@ -33,8 +33,9 @@ package struct ProductMapDocument: Sendable, Hashable {
         if file.object != nil, file["products"] == nil {
             reader.complain(about: "products", "is needed, an object of product ids")
         }
-        for id in products.keys.sorted() where !(1...255 ~= id.utf8.count) {
-            reader.complain(about: "products.\(id)", "a product id has 1 to 255 bytes")
+        for id in products.keys.sorted() where !id.isName(upTo: 255) {
+            reader.complain(
+                about: "products.\(id.printable(limit: 80))", "a product id has 1 to 255 bytes, all printable")
         }
         try reader.finish()
         self.init(products: products)
@@ -77,10 +78,21 @@ extension ProductMap.Product {
         let duration = settings.optionalDuration(
             "duration", in: .seconds(1) ... .seconds(3660 * 86_400),
             "How long a non-renewing subscription lasts from its purchase.")
+        let entitlements = settings.strings("entitlements", "What the product gives; [] for one that gives nothing.")
+        for id in entitlements where !id.isName(upTo: 128) {
+            settings.complain(
+                about: "entitlements", "“\(id.printable(limit: 80))”: an entitlement has 1 to 128 bytes, all printable")
+        }
         return ProductMap.Product(
-            entitlements: Set(
-                settings.strings("entitlements", "What the product gives; [] for one that gives nothing.")),
+            entitlements: Set(entitlements),
             group: settings.optionalString("group", "Subscription group; levels compare within one."),
             level: level.map(Int.init), duration: duration)
+    }
+}
+
+extension String {
+    /// Whether it will do as an id: it goes into answers, logs and terminals.
+    fileprivate func isName(upTo bytes: Int) -> Bool {
+        1...bytes ~= utf8.count && unicodeScalars.allSatisfy(\.isPrintable)
     }
 }

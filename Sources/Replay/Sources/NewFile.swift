@@ -11,11 +11,16 @@ final class NewFile {
 
     private var draft: String { "\(path).partial" }
 
-    init(_ path: String) throws(SystemError) {
+    init(_ path: String) throws(ReplayError) {
         self.path = path
+        if let kind = try? FileFacts(of: path).otherKind {
+            throw .file("\(path) is \(kind): name a file that is not there yet, or a regular one")
+        }
+        // What an earlier run left goes; whatever else lies there, such as a link, is not written through.
+        unsafe unlink("\(path).partial")
         // Bodies name customers: for nobody else to read.
-        descriptor = unsafe open("\(path).partial", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw SystemError(call: "open \(path)") }
+        descriptor = unsafe open("\(path).partial", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .file("\(SystemError(call: "open \(path)"))") }
     }
 
     deinit {
