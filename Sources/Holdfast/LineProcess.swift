@@ -197,5 +197,6 @@ struct LineProcess {
             ? [Reconciler(settings, maps, verifier, apple, redis: redis, publisher: publisher, metrics, log)] : []
         return [operations, redis] + publishing + asking
             + [recompute, events.follower(of: apple.health), consumer, gaps, recovery] + reconciling
+            + ScheduleParts.services(settings, maps, redis: redis, publisher: publisher, metrics, log)
     }
 }

@@ -17,7 +17,8 @@ import Testing
         let page = try File.text(at: path)
         var expected = page
         for (name, text) in [
-            ("example", try await example()), ("events", events), ("fields", fields), ("notifications", notifications),
+            ("example", try await example()), ("events", events), ("reminder", reminder), ("fields", fields),
+            ("notifications", notifications),
         ] {
             expected = try #require(replaced(name, by: text, in: expected), "no block \(name) in docs/events.md")
         }
@@ -38,6 +39,8 @@ import Testing
             switch event {
             case .entitlementChanged: kinds = ["whatever changed a record"]
             case .transferLost, .transferGained: kinds = ["a claim, or another token, that moved a purchase"]
+            case .reminder:
+                kinds = ["an end at which nothing renews, 7 days, 3 days and 24 hours before it"]
             case .appleHealth: kinds = ["calls of the App Store Server API that fail, or are answered again"]
             case .drift:
                 kinds = ["an answer of Apple's that says what a notification had not told, examined a while later"]
@@ -57,6 +60,12 @@ import Testing
                 text += "| `\(name.isEmpty ? detail.rawValue : "\(detail.rawValue).\(name)")` | \(meaning) |\n"
             }
         }
+        return text
+    }
+
+    private var reminder: String {
+        var text = "| field | says |\n|---|---|\n"
+        for (name, meaning) in ReminderEvent.fields { text += "| `\(name)` | \(meaning) |\n" }
         return text
     }
 

@@ -54,6 +54,9 @@ package enum EventName: String, Sendable, Hashable, CaseIterable {
     /// A type, or a subtype of a type, that this version does not know.
     case notificationUnknown = "notification.unknown"
 
+    /// An end is near at which nothing renews by itself: 7 days, 3 days and 24 hours before it.
+    case reminder
+
     /// Apple's App Store Server API became slow or unreachable, or is fine again, as one consumer sees it.
     case appleHealth = "apple.health"
 

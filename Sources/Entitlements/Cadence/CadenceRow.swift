@@ -72,8 +72,9 @@ package enum CadenceRow: String, Sendable, Hashable, CaseIterable {
             Terms(urgency: .routine, every: .days(7), part: 4, when: "in the middle of a period of over 60 days")
         case .canceled:
             Terms(
-                urgency: .routine, every: .days(30), part: 1,
-                when: "paid up to an end at which it will not renew: once at its end, see lastLook and ended")
+                urgency: .routine, every: .days(40),
+                when:
+                    "paid up to an end at which it will not renew: at its end only (lastLook, ended), if it is not far")
         case .oneTime:
             Terms(
                 urgency: .routine, every: .hours(1), part: 8, growth: 1, most: .days(30),

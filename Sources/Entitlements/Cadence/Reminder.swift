@@ -43,10 +43,12 @@ package struct Reminder: Sendable, Hashable {
         return reminders.contains { $0.at == scheduled } ? reminders.last : nil
     }
 
-    /// Those before the end of what gives access at `instant`, the first one first.
+    /// Those before the end of what gives access at `now`, the first one first.
     private static func all(
-        for record: LineageRecord, map: ProductMap, policy: EvaluationPolicy, at instant: Timestamp
+        for record: LineageRecord, map: ProductMap, policy: EvaluationPolicy, at now: Timestamp
     ) -> [Reminder] {
+        // Apple's clock may be ahead of ours: what was signed counts.
+        let instant = max(now, record.lastSigned ?? now)
         let evaluation = record.evaluated(at: instant, map: map, policy: policy)
         let ends = evaluation.state == .canceled || evaluation.state == .active && evaluation.kind != .autoRenewable
         guard ends, let end = evaluation.validUntil, end > instant,

@@ -78,8 +78,8 @@ import Time
     }
 
     @Test func whatWillNotRenewIsCheckedOnceBeforeItsEndAndOnceAfterIt() throws {
-        let known = record(monthly, renewal: renewal(signed: day(5), on: false))
-        let before = try next(known, at: day(5))
+        let known = record(monthly, renewal: renewal(signed: day(0, hour: 1), on: false))
+        let before = try next(known, at: day(0, hour: 1))
         #expect(before.row == .lastLook)
         #expect(before.at >= day(29, hour: 23) && before.at < day(30))
         // Apple said that it is still off.
@@ -97,7 +97,7 @@ import Time
         let year = period("1", "basic.year", from: day(0), to: day(365))
         let check = try next(record(year, renewal: renewal(signed: day(10), on: false)), at: day(10))
         #expect(check.row == .canceled)
-        #expect((24 * 24...30 * 24).contains(Int(hours(check, from: day(10)))))
+        #expect((32 * 24...40 * 24).contains(Int(hours(check, from: day(10)))))
     }
 
     @Test func aGracePeriodIsCheckedDailyAndAroundItsEnd() throws {

@@ -24,6 +24,12 @@ import Time
         #expect(Set(found.map(\.end)) == [day(30)])
     }
 
+    @Test func whatAppleSignedAheadOfOurClockCounts() {
+        #expect(next(off(day(5)), after: day(5) - .seconds(2))?.at == day(23))
+        let on = record(monthly, renewal: renewal(signed: day(23) + .seconds(2)))
+        #expect(Reminder.due(for: on, map: map, scheduled: day(23), at: day(23)) == nil)
+    }
+
     @Test func whoeverCancelsLateGetsOnlyWhatLiesAhead() {
         #expect(next(off(day(25)), after: day(25))?.lead == .threeDays)
         #expect(next(off(day(29, hour: 12)), after: day(29, hour: 12)) == nil)
