@@ -81,7 +81,19 @@ struct LagLedgerTests {
         var ledger = LagLedger()
         ledger.happens("bought", to: "a", at: Bench.at(1), [truth(.active)], .sent)
         ledger.happens("asked for a refund", to: "a", at: Bench.at(2), [truth(.active)], .sent)
-        #expect(ledger.pending["a"]?.count == 1)
+        #expect(ledger.unseen(before: Bench.at(9)).count == 1)
+    }
+
+    @Test func eachLineageOfAnAccountShowsByItself() throws {
+        var ledger = LagLedger()
+        ledger.happens("bought", to: "a", at: Bench.at(1), [truth(.active)], .lost)
+        let both = [truth(.active), truth(.active, "2")]
+        ledger.happens("bought another", to: "a", at: Bench.at(3), both, .sent)
+        ledger.shows(try answer([both[1]], at: Bench.at(4)), of: "a", at: Bench.at(4))
+        #expect(ledger.samples.map(\.fate) == [.sent])
+        #expect(ledger.waiting("a") == Bench.at(1))
+        ledger.shows(try answer(both, at: Bench.at(6)), of: "a", at: Bench.at(6))
+        #expect(ledger.samples.map(\.lag) == [.seconds(1), .seconds(5)])
     }
 
     @Test func aPeriodChargedEarlyShowsAtOnceAndCountsFromItsBegin() throws {

@@ -14,7 +14,8 @@ extension DrillRun {
             try await Task.sleep(until: began + spread / max(1, options.accounts))
         }
         isPopulated = true
-        let pause = lives.month / max(1, options.accounts)
+        // Figures about changes need many of them.
+        let pause = lives.month / max(1, options.accounts) / (options.scenario.isExact ? 2 : 1)
         var next = ContinuousClock.now
         while !isOver {
             next = max(next + pause, .now - .seconds(1))

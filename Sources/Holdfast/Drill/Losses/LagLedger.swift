@@ -31,54 +31,64 @@ struct LagLedger: Sendable {
         let at: Timestamp
         let fate: Fate
         let name: String
-        fileprivate let truth: [TrueLineage]
-        fileprivate let before: [TrueLineage]
+        fileprivate let truth: TrueLineage
+        fileprivate let before: TrueLineage?
     }
 
     private(set) var samples: [Sample] = []
-    /// Changes that no answer has shown yet, oldest first.
-    private(set) var pending: [String: [Pending]] = [:]
-    private(set) var truth: [String: [TrueLineage]] = [:]
+    /// Changes that no answer has shown yet, by account and lineage, oldest first.
+    private(set) var pending: [String: [String: [Pending]]] = [:]
+    private var truth: [String: TrueLineage] = [:]
 
     /// Something happened to `account`; `truth` is what it has since.
     mutating func happens(_ name: String, to account: String, at time: Timestamp, _ truth: [TrueLineage], _ fate: Fate)
     {
-        let before = self.truth[account] ?? []
-        self.truth[account] = truth
-        guard before.map({ $0.sight(at: time) }) != truth.map({ $0.sight(at: time) }) else { return }
-        // As if nothing had happened: nobody can say any more whether it was seen.
-        if let first = pending[account]?.first,
-            first.before.map({ $0.sight(at: time) }) == truth.map({ $0.sight(at: time) })
-        {
-            pending[account] = nil
-            return
+        for lineage in truth {
+            let before = self.truth.updateValue(lineage, forKey: lineage.id)
+            let sight = lineage.sight(at: time)
+            guard before?.sight(at: time) != sight else { continue }
+            let waiting = pending[account]?[lineage.id] ?? []
+            if let first = waiting.first, first.before?.sight(at: time) == sight {
+                // As if nothing had happened: nobody can say any more whether it was seen.
+                set([], of: account, lineage.id)
+            } else {
+                let change = Pending(at: time, fate: fate, name: name, truth: lineage, before: before)
+                set(waiting + [change], of: account, lineage.id)
+            }
         }
-        pending[account, default: []].append(
-            Pending(at: time, fate: fate, name: name, truth: truth, before: before))
     }
 
     /// An answer about `account` showed `sights` at `instant`.
     mutating func shows(_ sights: LineageSights, of account: String, at instant: Timestamp) {
-        guard let waiting = pending[account] else { return }
-        // What happens while an answer is under way may be in it.
-        let last = waiting.lastIndex { $0.at <= instant && sights.differences(from: $0.truth, at: instant).isEmpty }
-        guard let last else { return }
-        for change in waiting[...last] {
-            samples.append(Sample(account: account, at: change.at, fate: change.fate, lag: instant - change.at))
+        for (id, waiting) in pending[account] ?? [:] {
+            // What happens while an answer is under way may be in it.
+            let last = waiting.lastIndex { change in
+                change.at <= instant && sights.sight(of: change.truth) == change.truth.sight(at: instant)
+            }
+            guard let last else { continue }
+            for change in waiting[...last] {
+                samples.append(Sample(account: account, at: change.at, fate: change.fate, lag: instant - change.at))
+            }
+            set(Array(waiting[(last + 1)...]), of: account, id)
         }
-        let rest = waiting[(last + 1)...]
-        pending[account] = rest.isEmpty ? nil : Array(rest)
+    }
+
+    private mutating func set(_ changes: [Pending], of account: String, _ lineage: String) {
+        pending[account, default: [:]][lineage] = changes.isEmpty ? nil : changes
+        if pending[account]?.isEmpty == true { pending[account] = nil }
     }
 
     /// Changes from before `instant` that no answer has shown, in words.
     func unseen(before instant: Timestamp) -> [String] {
-        pending.sorted { $0.key < $1.key }.flatMap { account, changes in
-            changes.filter { $0.at < instant }.map { "\($0.at.rfc3339) \($0.name) of \(account), \($0.fate.words)" }
+        pending.sorted { $0.key < $1.key }.flatMap { account, lineages in
+            lineages.values.joined().filter { $0.at < instant }.map {
+                "\($0.at.rfc3339) \($0.name) of \(account), \($0.fate.words)"
+            }
         }
     }
 
     /// Since when `account` waits for its oldest change to show.
-    func waiting(_ account: String) -> Timestamp? { pending[account]?.first?.at }
+    func waiting(_ account: String) -> Timestamp? { pending[account]?.values.compactMap { $0.first?.at }.min() }
 }
 
 /// The lags of some changes.
