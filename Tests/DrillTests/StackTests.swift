@@ -21,6 +21,24 @@ struct StackTests {
         #expect(parts == ["redis", "rabbitmq", "apple", "gateway-1"])
     }
 
+    @Test("Invariants 2 and 5: news lost, late and doubled, Apple dark, consumers killed: all ends as the store says")
+    func whatIsLostIsFoundAndNobodyLosesWhatIsPaid() async throws {
+        let drill = try await Drill(
+            "losses", "--seconds", "12", "--accounts", "40", "--propagation", "15", "--told", "40", "--found", "60",
+            "--recovery", "120")
+        let report = try drill.report
+        #expect(drill.status == 0, "\(drill.complaints)")
+        let losses = report["losses"]
+        #expect((losses?["lineages"]?.int64 ?? 0) > 20)
+        #expect(losses?["differences"]?.array?.isEmpty == true)
+        // It would prove nothing if nothing had been lost.
+        let rows = (losses?["lags"]?.array ?? []).compactMap { $0["of"]?.string }
+        check(rows.contains { $0.hasPrefix("lost") || $0.contains("late") })
+        check((losses?["calls"]?.array ?? []).contains { $0["endpoint"]?.string == "statuses" })
+        let parts = Set((report["outages"]?.array ?? []).compactMap { $0["part"]?.string })
+        #expect(parts == ["news", "apple", "consumer-1", "consumer-2"])
+    }
+
     @Test("A payer's record that vanishes from Redis is reported")
     func aPlantedFaultIsReported() async throws {
         let folder = try TemporaryFolder("drill-fault")

@@ -42,7 +42,7 @@ extension DrillRun {
     /// Waits until Apple has been asked about subscriptions `count` times more, so that what follows happens in the middle
     /// of it.
     func untilAsked(_ count: Int) async throws {
-        let end = ContinuousClock.now + .seconds(options.seconds)
+        let end = ContinuousClock.now + .seconds(max(60, options.seconds))
         let begin = try await store.calls().endpoint("statuses")?.calls ?? 0
         while ContinuousClock.now < end {
             if try await store.calls().endpoint("statuses")?.calls ?? 0 >= begin + count {
