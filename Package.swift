@@ -140,6 +140,8 @@ let package = Package(
             "DrillTests", ["Holdfast", "Simulator", "CacheTier", "HTTP", "Runtime", "Time", "JSON"]),
         tests(
             "SnapshotTests", ["Holdfast", "CacheTier", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
+        tests(
+            "ReconcileTests", ["Holdfast", "CacheTier", "AppStore", "Redis", "Entitlements", "Runtime", "Time", "JSON"]),
         tests("LivesTests", ["Simulator", "AppStore", "Entitlements", "Time"]),
         tests(
             "LineTests",

@@ -113,6 +113,28 @@ import Time
         try await unmapped.note("unknown", of: app.id, in: .production, notifications: 1, at: day(1))
         _ = try await unmapped.list(of: app.id, notIn: products)
 
+        let due = DueWork(redis: redis, app: app.id, environment: .production, clock: WallClock { day(31) })
+        #expect(try await due.status().due == 1)
+        for claimed in try await due.claim(limit: 5, lease: .seconds(60)) {
+            try await due.put(back: claimed, next: DueCheck(at: day(32), row: .hold))
+        }
+        _ = try await due.hasten(app.lineage(), of: .customer(anna), to: DueCheck(at: day(31), row: .hold))
+        let rules = app.rules()[app.id] ?? StoreRules()
+        _ = try await ScheduleFilling(redis: redis, app: app.id, rules: rules).run()
+        _ = try await store.apply(app.renewal(signed: 2, on: false))
+        let book = ReminderBook(
+            redis: redis, app: app.id, environment: .production, rules: rules, clock: WallClock { day(23) })
+        check(try await book.take())
+        for entry in try await book.due(limit: 5) { try await book.settle(entry, try await book.look(at: entry)) }
+        #expect(try await book.counts().scheduled == 1)
+        try await book.release()
+        let seen = SeenNotifications(redis: redis, clock: WallClock { day(1) })
+        try await seen.begin(app.id, .production)
+        try await seen.note("uuid", of: app.id, in: .production)
+        #expect(try await seen.knows("uuid", of: app.id, in: .production))
+        let listed = SeenNotifications.Listed(uuid: "uuid", signedDate: day(1))
+        #expect(try await seen.verdicts(on: [listed], of: app.id, in: .production) == [.known])
+
         var scan = LineageScan(redis: redis, apps: [app.id])
         var lineages: Set<LineageID> = []
         while let page = try await scan.next() { lineages.formUnion(page.lineages) }
