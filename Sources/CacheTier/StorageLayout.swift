@@ -20,7 +20,7 @@ internal import Entitlements
 /// | `hf:{p00}:scheduled` | hash | for each app, how far lineages that were stored before there was a schedule are entered into it (`ScheduleFilling`) |
 /// | `hf:{p00}:scheduled:lease:<app>` | string | who enters them |
 /// | `hf:{pNN}:<app>:<p or s>:lineage:<otid>` | hash | the lineage's locator: `holder` (under `share` all of them, a blank between), `copy:<holder>`…, `n`, `news` (what was accepted and may not be everywhere yet, as a record) |
-/// | `hf:{pNN}:<app>:maps` | hash | product maps: `current`, and for each version `m:<n>` (facts), `d:<n>` (document) and `r:<n>` (its recomputation) |
+/// | `hf:{pNN}:<app>:maps` | hash | product maps: `current`, and for each version `m:<n>` (facts), `d:<n>` (document) and `r:<n>` (its recomputation); `s`, `s:before` and `s:at`: the settings' map, while none is published, the one before, and since when |
 /// | `hf:{pNN}:<app>:maps:lease` | string | who recomputes now, in the partition of the maps |
 /// | `hf:{pNN}:<app>:unmapped` | hash | `<p or s>:<product>`: count, first and last time that a product no map knows was seen |
 /// | `hf:{pNN}:<app>:<p or s>:refund-request:<tid>` | string | what asked first about it, for a while (`RefundRequests`) |

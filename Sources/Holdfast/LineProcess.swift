@@ -156,6 +156,8 @@ struct LineProcess {
         handler.drift = DriftNotebook(redis: redis, settings: settings.drift)
         let recompute = ProductMapRecomputeService(
             policies: Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.policy) }),
+            settings: Dictionary(
+                uniqueKeysWithValues: settings.apps.map { ($0.id, ProductMapDocument(products: $0.map.products)) }),
             recomputer: ProductMapRecomputer(
                 redis: redis, settings: settings.products, publisher: publisher, names: settings.broker.names,
                 consumer: settings.consumer),

@@ -85,7 +85,9 @@ import Time
             var result = try await store.examinee.examine("--no-test")
             let isUp = try await eventually {
                 result = try await store.examinee.examine("--no-test")
-                return ["gateway", "consumer", "rabbitmq consumers"].allSatisfy { result[$0].status == "fine" }
+                return ["gateway", "consumer", "rabbitmq consumers", "backfill, demo"].allSatisfy {
+                    result[$0].status == "fine"
+                }
             }
             #expect(isUp, "\(result.output)")
             result = try await store.examinee.examine()
@@ -99,7 +101,7 @@ import Time
             let text = try await store.examinee.text("--environment", "production")
             #expect(text.status == 0)
             #expect(text.output.contains("\nfine         rabbitmq topology       10 exchanges and queues"))
-            #expect(text.output.contains("\n32 checks: 30 fine, 2 warnings\n"))
+            #expect(text.output.contains("\n33 checks: 31 fine, 2 warnings\n"))
             for process in processes { _ = await process.terminate() }
             await store.stop()
         }

@@ -17,7 +17,8 @@ package struct ProductMapChange: Sendable, Hashable {
     package let at: Timestamp
 }
 
-/// Goes over every holder after a map was published, and tells of those whose answer is another one.
+/// Goes over every holder after a map was published, tells of those whose answer is another one, and has Apple asked about
+/// the lineages that have to do with what changed (`ProductMapSweep`).
 ///
 /// Answers themselves need none of it: they are computed when they are asked for. Where the walk is lies in Redis, so
 /// whoever comes next goes on there; a lease sees to it that there is one at a time. What was told of since the last save
@@ -82,7 +83,10 @@ package struct ProductMapRecomputer: Sendable {
             guard try await takeLease(app) else { return .busy(next) }
             // What was left may be done by now.
             if let state = try await unfinished(app), state.version == next.version {
-                do throws(Failure) { done.append(try await finish(state, app, policy, progress)) } catch {
+                do throws(Failure) {
+                    let state = try await finish(state, app, policy, progress)
+                    if state.isDone { done.append(state) }
+                } catch {
                     // Best effort: it runs out by itself.
                     try? await releaseLease(app)
                     throw error
@@ -96,7 +100,10 @@ package struct ProductMapRecomputer: Sendable {
     /// The oldest version that is not done with.
     package func unfinished(_ app: AppID) async throws(Failure) -> Recomputation? {
         try await stored { () async throws(StoreError) in
-            try await store.versions(of: app).compactMap(\.recomputation).last { !$0.isDone }
+            if let settings = try await store.settingsChange(of: app)?.recomputation, !settings.isDone {
+                return settings
+            }
+            return try await store.versions(of: app).compactMap(\.recomputation).last { !$0.isDone }
         }
     }
 
@@ -112,6 +119,13 @@ package struct ProductMapRecomputer: Sendable {
         if rest > .zero { try? await Task.sleep(for: rest) }
     }
 
+    /// Notes which map the settings have; if it is another one than before and nothing is published, `run` tells of it.
+    package func note(settings: ProductMapDocument, of app: AppID) async throws(Failure) {
+        try await stored { () async throws(StoreError) in
+            try await store.note(settings: settings, of: app, at: clock.now())
+        }
+    }
+
     // MARK: The walk
 
     private func finish(
@@ -120,6 +134,7 @@ package struct ProductMapRecomputer: Sendable {
         let (old, published) = try await maps(of: start.version, app)
         let new = published.map
         let unmapped = UnmappedProducts(redis: redis)
+        let sweep = ProductMapSweep(from: old, to: new, policy: policy)
         var state = start
         var scan = HolderScan(redis: redis, app: app, keysAtOnce: keysAtOnce)
         var isOurs = false
@@ -138,6 +153,10 @@ package struct ProductMapRecomputer: Sendable {
             }
             let now = clock.now()
             let changes = take(batch, into: &state, app, from: old, to: published, policy, at: now)
+            let swept = try await stored { () async throws(StoreError) in
+                try await sweep.mark(batch.found, of: app, redis, clock)
+            }
+            for (environment, count) in swept { state[environment].swept &+= count }
             try await tell(changes.customers)
             for product in changes.unmapped {
                 try await stored { () async throws(StoreError) in
@@ -151,14 +170,19 @@ package struct ProductMapRecomputer: Sendable {
             if state.isDone {
                 try await stored { () async throws(StoreError) in try await unmapped.forget(knownTo: new, of: app) }
             }
+            // The settings may have become a third map meanwhile: then this is not the end of it.
+            let isOutdated = try await isOutdated(published, app)
+            if isOutdated { state = Recomputation(version: 0) }
             try await save(state, app)
             progress(state)
+            if isOutdated { return state }
         } while !state.isDone
         return state
     }
 
     private func maps(of version: UInt64, _ app: AppID) async throws(Failure) -> (ProductMap, PublishedProductMap) {
         try await stored { () async throws(StoreError) in
+            if version == 0, let change = try await store.settingsChange(of: app) { return (change.old, change.new) }
             guard let new = try await store.version(version, of: app),
                 let old = try await store.version(version &- 1, of: app)?.map
             else {
@@ -169,6 +193,12 @@ package struct ProductMapRecomputer: Sendable {
             }
             return (old, new)
         }
+    }
+
+    private func isOutdated(_ map: PublishedProductMap, _ app: AppID) async throws(Failure) -> Bool {
+        guard map.version == 0 else { return false }
+        let change = try await stored { () async throws(StoreError) in try await store.settingsChange(of: app) }
+        return change.map { $0.new.facts != map.facts } ?? false
     }
 
     private struct Unmapped: Hashable {

@@ -32,6 +32,23 @@ enum ProductMapScripts {
         return 1
         """)
 
+    /// Notes which map the settings have while none is published. Another one than before is to be told of, from the first
+    /// that not everybody was told of on; answers 1 then. KEYS: maps. ARGV: document, recomputation, now.
+    static let noteSettings = RedisScript(
+        """
+        if redis.call('HEXISTS', KEYS[1], 'current') == 1 then return 0 end
+        local before = redis.call('HGET', KEYS[1], 's')
+        if before == ARGV[1] then return 0 end
+        redis.call('HSET', KEYS[1], 's', ARGV[1])
+        if not before then return 0 end
+        local open = redis.call('HGET', KEYS[1], 'r:0')
+        if not (open and string.find(open, '"done":false', 1, true)) then
+            redis.call('HSET', KEYS[1], 's:before', before)
+        end
+        redis.call('HSET', KEYS[1], 's:at', ARGV[3], 'r:0', ARGV[2])
+        return 1
+        """)
+
     /// Counts a product that no map knows; beyond the bound of names only their number is kept.
     /// KEYS: unmapped products. ARGV: field, now, count, bound.
     static let noteUnmapped = RedisScript(

@@ -126,6 +126,45 @@ package struct ProductMapStore: Sendable {
         } catch { throw .redis(error) }
     }
 
+    // MARK: The settings' map
+
+    /// That the settings' map became another one while it was the one that counts.
+    struct SettingsChange: Sendable {
+        let old: ProductMap
+        let new: PublishedProductMap
+        let recomputation: Recomputation
+    }
+
+    /// Notes which map the settings of a process have that has just started: the last one counts.
+    func note(settings: ProductMapDocument, of app: AppID, at now: Timestamp) async throws(StoreError) {
+        try await layout.verify()
+        do throws(RedisError) {
+            _ = try await redis.evaluate(
+                ProductMapScripts.noteSettings, keys: [StorageLayout.productMaps(of: app)],
+                arguments: [
+                    .bytes(settings.canonical), .bytes(Recomputation(version: 0).bytes),
+                    RedisArgument(now.milliseconds),
+                ])
+        } catch { throw .redis(error) }
+    }
+
+    /// Nil while they have had one map only, and once a map was published.
+    func settingsChange(of app: AppID) async throws(StoreError) -> SettingsChange? {
+        try await layout.verify()
+        let values =
+            try await send("HMGET", app, ["current", "s", "s:before", "s:at", "r:0"]).array ?? []
+        guard values.count == 5, values[0].isNull, let new = values[1].bytes, let old = values[2].bytes,
+            let at = values[3].string.flatMap({ Int64($0) }), let state = values[4].bytes.flatMap(Recomputation.init)
+        else { return nil }
+        do {
+            return SettingsChange(
+                old: ProductMap(version: "before", products: try ProductMapDocument(parsing: old).products),
+                new: PublishedProductMap(
+                    version: 0, document: try ProductMapDocument(parsing: new), by: "the settings", comment: "",
+                    at: Timestamp(milliseconds: at)), recomputation: state)
+        } catch { throw unreadable(app, "the settings' map: \(error)", isNewer: true) }
+    }
+
     // MARK: Pieces
 
     func send(

@@ -11,10 +11,15 @@ package struct Recomputation: Sendable, Hashable {
         /// Customers who gained, or lost, at least one entitlement.
         package var gained: UInt64 = 0
         package var lost: UInt64 = 0
+        /// Lineages that Apple is asked about because of it.
+        package var swept: UInt64 = 0
         package init() {}
 
         package static var all: Table {
-            [("customers", \.customers), ("changed", \.changed), ("gained", \.gained), ("lost", \.lost)]
+            [
+                ("customers", \.customers), ("changed", \.changed), ("gained", \.gained), ("lost", \.lost),
+                ("swept", \.swept),
+            ]
         }
     }
 
@@ -53,7 +58,7 @@ extension Recomputation: StoredDocument {
     }
 
     package init?(_ value: JSONValue) {
-        guard let version = value["version"]?.int64, version > 0, let isDone = value["done"]?.bool,
+        guard let version = value["version"]?.int64, version >= 0, let isDone = value["done"]?.bool,
             let cursor = value["cursor"]?.string, HolderScan.isCursor(cursor)
         else { return nil }
         self.init(version: UInt64(version))

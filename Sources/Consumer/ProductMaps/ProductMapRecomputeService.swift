@@ -5,22 +5,26 @@ package import Redis
 package import Runtime
 import Synchronization
 
-/// Sees to it that every published product map is told of, also when whoever published it was interrupted.
+/// Sees to it that every published product map is told of, also when whoever published it was interrupted; and that the
+/// settings' map is, when it is another one than at the last start and counts.
 package final class ProductMapRecomputeService: Service {
     package let name = "product-map-recompute"
     private let recomputer: ProductMapRecomputer
     private let policies: [AppID: EvaluationPolicy]
+    private let settings: Mutex<[AppID: ProductMapDocument]>
     private let pause: Duration
     private let isReady: @Sendable () -> Bool
     private let log: Log
     private let work = Mutex<Task<Void, Never>?>(nil)
 
     package init(
-        policies: [AppID: EvaluationPolicy], recomputer: ProductMapRecomputer, pause: Duration = .seconds(5),
-        log: Log, isReady: @escaping @Sendable () -> Bool
+        policies: [AppID: EvaluationPolicy], settings: [AppID: ProductMapDocument] = [:],
+        recomputer: ProductMapRecomputer, pause: Duration = .seconds(5), log: Log,
+        isReady: @escaping @Sendable () -> Bool
     ) {
         self.recomputer = recomputer
         self.policies = policies
+        self.settings = Mutex(settings)
         self.pause = pause
         self.isReady = isReady
         self.log = log.part("product-maps")
@@ -44,6 +48,10 @@ package final class ProductMapRecomputeService: Service {
 
     private func recompute(_ app: AppID, _ policy: EvaluationPolicy) async {
         do throws(ProductMapRecomputer.Failure) {
+            if let map = settings.withLock({ $0[app] }) {
+                try await recomputer.note(settings: map, of: app)
+                settings.withLock { $0[app] = nil }
+            }
             guard case .done(let done) = try await recomputer.run(app, policy: policy) else { return }
             for one in done {
                 log.info(
@@ -51,6 +59,7 @@ package final class ProductMapRecomputeService: Service {
                     [
                         "app": .init(app), "version": .init(one.version),
                         "production": .init(one[.production].changed), "sandbox": .init(one[.sandbox].changed),
+                        "toBeAskedAbout": .init(one[.production].swept &+ one[.sandbox].swept),
                     ])
             }
         } catch {
