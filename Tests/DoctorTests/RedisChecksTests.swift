@@ -80,7 +80,8 @@ import Testing
             #expect(little["redis permissions"].status == "wrong")
             #expect(
                 little["redis permissions"].detail
-                    == "little may not send HSET, HDEL, HINCRBY, RPUSH, LTRIM, ZADD, ZREM, XADD, PEXPIRE, DEL for hf:*")
+                    == "little may not send HSET, HDEL, HINCRBY, RPUSH, LTRIM, HSETNX, ZADD, ZREM, ZREMRANGEBYSCORE, ZREMRANGEBYRANK, XADD, PEXPIRE, DEL for hf:*"
+            )
             #expect(little["redis memory"].status == "notChecked")
 
             // The remedy is meant to be pasted.

@@ -47,6 +47,16 @@ package struct DueWork: Sendable {
         return claimed
     }
 
+    /// Whether what was claimed is still to be done: nobody has entered another time since, as news does.
+    package func stands(_ due: DueLineage) async throws(StoreError) -> Bool {
+        try await link.each(due.holders) { (link, holder) async throws(StoreError) in
+            let partition = StorageLayout.partition(of: holder.path(app, environment))
+            let member = LineageSchedule.member(due.lineage, holder)
+            let score = try await link.send("ZSCORE", key(due.urgency, partition), [.text(member)]).string
+            return score.flatMap(Double.init) == Double(due.leasedUntil.milliseconds)
+        }.contains(true)
+    }
+
     /// Lets go of a claimed lineage, and enters when Apple is to be asked next: nil for never, where `Cadence` says so.
     /// Changes nothing about a holder for whom somebody has entered something since, such as Apple's answer.
     package func put(back due: DueLineage, next: DueCheck?) async throws(StoreError) {

@@ -55,8 +55,9 @@ package struct ReconcileRun: Sendable {
             }
             let now = clock.now()
             let next = Cadence.next(for: record, map: rules.map, policy: rules.evaluation, at: now)
-            guard let next, next.at <= now else {
-                // News came since it was taken, or before it was entered that it is due.
+            // It may be due although the cadence has time: another product map has it asked about, say.
+            guard let next, try await due.stands(claim) else {
+                // News came since it was taken, or nobody needs to ask.
                 metrics.checked("settledMeanwhile", urgency: urgency)
                 return try await due.put(back: claim, next: next)
             }

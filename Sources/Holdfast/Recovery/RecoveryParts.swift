@@ -66,14 +66,15 @@ extension AppleRecovery {
                 let backfill = Backfill(
                     app: app.id, client: client, verifier: verifier, seen: seen, publisher: publisher,
                     names: settings.broker.names, settings: settings.recovery, metrics: metrics, log: log)
+                let settling = LineageSettling(
+                    app: app.id, environment: environment, redis: redis, store: store,
+                    rules: rules[app.id] ?? StoreRules(), publisher: publisher, names: settings.broker.names,
+                    settings: settings.recovery, metrics: metrics, log: log,
+                    ask: LineageCheck.asking(inquiry, for: .recovery))
                 let run = RecoveryRun(
                     jobs: jobs, backfill: backfill,
-                    settling: LineageSettling(
-                        app: app.id, environment: environment, redis: redis, store: store,
-                        rules: rules[app.id] ?? StoreRules(), publisher: publisher, names: settings.broker.names,
-                        settings: settings.recovery, metrics: metrics, log: log,
-                        ask: LineageCheck.asking(inquiry, for: .recovery)),
-                    metrics: metrics, log: log)
+                    // The reconciler asks about what is due as soon as Apple is there, and nobody need do so twice.
+                    settling: settings.reconcile.isAutomatic ? nil : settling, metrics: metrics, log: log)
                 let check = RegularCheck(
                     jobs: jobs, backfill: backfill, seen: seen, settings: settings.backfill,
                     lanes: settings.recovery.lanes, standings: standings, log: log)
