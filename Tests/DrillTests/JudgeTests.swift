@@ -166,6 +166,15 @@ struct JudgeTests {
         #expect(bench.verdict(at: 33, ["premium", "basic"]).readClass == .nonPayerWithAccess)
     }
 
+    @Test func aPurchaseOfTheMomentInWhichTheAccountWasOpenedMayShowOnceItIsTold() {
+        var bench = losing()
+        bench.lifeline = Lifeline(createdAt: Bench.at(1))
+        bench.lifeline.add(.nothing, since: Bench.at(1))
+        bench.happens(1, .active, until: 60)
+        #expect(bench.verdict(at: 7, []).readClass == .stale)
+        #expect(bench.verdict(at: 14, []).readClass == .payerWithoutAccess)
+    }
+
     @Test func aLostRefundOfWhatIsCanceledMayShowAtItsEnd() {
         var bench = losing()
         bench.happens(1, .canceled, until: 60)

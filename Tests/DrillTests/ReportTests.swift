@@ -121,6 +121,10 @@ struct ReportTests {
         let rows = record.lagRows.map { "\($0.name) \($0.figures.count) \($0.figures.worst)" }
         #expect(rows == ["without loss 1 1.0 seconds", "with loss 1 10.0 seconds", "  lost, listed 1 10.0 seconds"])
         #expect(DrillTable.losses(record).contains("10 statuses (1 refused, 2 failed)"))
+        var disturbed = record
+        disturbed.spans = [DrillRecord.Span(name: "news", from: 10, to: 20), .init(name: "apple", from: 24, to: 26)]
+        let names = disturbed.lagRows.map(\.name)
+        #expect(names == ["without loss", "with loss", "  Apple dark or a consumer killed meanwhile"])
         let json = try JSONValue.parse(record.json)
         #expect(json["losses"]?["lags"]?.array?.count == 3)
         #expect(json["losses"]?["events"]?["repeated"]?.int64 == 1)

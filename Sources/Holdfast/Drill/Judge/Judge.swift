@@ -45,7 +45,8 @@ struct Judge: Sendable {
         let since = heldUpSince(at: instant, faults)
         let oldest = oldestKnowledge(at: instant, faults)
         // An event of the same millisecond may be in it or not.
-        let known = lifeline.states(from: isLost ? lifeline.createdAt : oldest, to: instant + .milliseconds(2))
+        let earliest = isLost ? min(oldest, lifeline.createdAt - .milliseconds(1)) : oldest
+        let known = lifeline.states(from: earliest, to: instant + .milliseconds(2))
         for (state, overSince) in known {
             guard said == state.entitlements(at: instant, hold: bounds.hold, map: map) else { continue }
             if let overSince, isLost {

@@ -1,3 +1,5 @@
+import Time
+
 /// What the drill of losses has measured beside its reads.
 struct LossRecord: Sendable {
     var lags: [LagLedger.Sample] = []
@@ -13,19 +15,25 @@ struct LossRecord: Sendable {
 }
 
 extension DrillRecord {
-    /// The lags of a stage, in rows for people and scripts; of changes whose notification fared so, or of all.
-    func lags(_ stage: Scenario.Stage, _ fate: LagLedger.Fate? = nil) -> LagFigures? {
-        LagFigures(
-            losses.lags.filter { sample in
-                self.stage(at: sample.at) == stage && fate.map { $0 == sample.fate } ?? true
-            })
-    }
-
     /// Each row of the table of lags.
     var lagRows: [(name: String, figures: LagFigures)] {
-        var rows: [(String, LagFigures?)] = [("without loss", lags(.before)), ("with loss", lags(.during))]
-        rows += LagLedger.Fate.allCases.map { ("  \($0.words)", lags(.during, $0)) }
+        let with = losses.lags.filter { stage(at: $0.at) == .during }
+        let quiet = with.filter { !isDisturbed($0) }
+        var rows: [(String, LagFigures?)] = [
+            ("without loss", LagFigures(losses.lags.filter { stage(at: $0.at) == .before })),
+            ("with loss", LagFigures(with)),
+        ]
+        rows += LagLedger.Fate.allCases.map { fate in
+            ("  \(fate.words)", LagFigures(quiet.filter { $0.fate == fate }))
+        }
+        rows.append(("  Apple dark or a consumer killed meanwhile", LagFigures(with.filter(isDisturbed))))
         return rows.compactMap { name, figures in figures.map { (name, $0) } }
+    }
+
+    /// Whether Apple was dark, or a consumer away, while the change had not shown.
+    private func isDisturbed(_ sample: LagLedger.Sample) -> Bool {
+        let (from, to) = (seconds(sample.at), seconds(sample.at + sample.lag))
+        return spans.contains { $0.name != Faults.Part.news.name && $0.from <= to && from <= $0.to }
     }
 
     var lossClaims: [(claim: String, holds: Bool, figure: String)] {
