@@ -128,6 +128,7 @@ struct ReportTests {
         let json = try JSONValue.parse(record.json)
         #expect(json["losses"]?["lags"]?.array?.count == 3)
         #expect(json["losses"]?["events"]?["repeated"]?.int64 == 1)
+        #expect(json["losses"]?["fates"]?["lost"]?.int64 == 1)
     }
 
     @Test func theJSONSaysTheSame() throws {

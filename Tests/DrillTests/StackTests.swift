@@ -32,8 +32,9 @@ struct StackTests {
         #expect((losses?["lineages"]?.int64 ?? 0) > 20)
         #expect(losses?["differences"]?.array?.isEmpty == true)
         // It would prove nothing if nothing had been lost.
-        let rows = (losses?["lags"]?.array ?? []).compactMap { $0["of"]?.string }
-        check(rows.contains { $0.hasPrefix("lost") || $0.contains("late") })
+        let fates = losses?["fates"]
+        let missed = ["late", "lateUnlisted", "lost", "lostUnlisted"].compactMap { fates?[$0]?.int64 }
+        #expect(missed.reduce(0, +) > 0)
         check((losses?["calls"]?.array ?? []).contains { $0["endpoint"]?.string == "statuses" })
         let parts = Set((report["outages"]?.array ?? []).compactMap { $0["part"]?.string })
         #expect(parts == ["news", "apple", "consumer-1", "consumer-2"])

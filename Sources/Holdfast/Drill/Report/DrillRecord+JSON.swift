@@ -69,6 +69,11 @@ extension DrillRecord {
             json.number("worstSeconds", row.figures.worst / .seconds(1))
             json.endObject()
         }
+        json.object("fates") { json in
+            for fate in LagLedger.Fate.allCases {
+                json.member(fate.rawValue, losses.lags.filter { $0.fate == fate }.count)
+            }
+        }
         json.array("unseen", losses.unseen) { $0.string($1) }
         json.member("lineages", losses.lineages)
         json.array("differences", losses.differences) { $0.string($1) }
