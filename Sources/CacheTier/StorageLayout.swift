@@ -31,6 +31,7 @@ internal import Entitlements
 /// | `…:drift:order` | sorted set | the same ids by when it was found |
 /// | `…:drift:open` | sorted set | ids of what is to be examined, by when |
 /// | `…:drift:counts` | hash | `<field>:<cause>`: how often that was found |
+/// | `hf:{pNN}:<app>:<p or s>:arrivals` | hash | `first` and `last` time that a notification of Apple's came, and for each hour (since 1970) of five weeks in how many of its minutes (`ArrivalHours`) |
 /// | `hf:{pNN}:changes` | stream | one entry a changed holder: `k` (its key after the partition) and `r` (its `rev`) |
 ///
 /// A *holder* is a customer, or `unclaimed:<otid>` for a lineage that is nobody's yet. Everything one script touches is
@@ -121,6 +122,10 @@ enum StorageLayout {
 
     static func driftCounts(_ app: AppID, _ environment: StoreEnvironment) -> String {
         "\(drift(app, environment)):counts"
+    }
+
+    static func arrivals(_ app: AppID, _ environment: StoreEnvironment) -> String {
+        key("\(scope(app, environment)):arrivals")
     }
 
     /// Beside the hash of the holder at `path`, so that one script can write both.

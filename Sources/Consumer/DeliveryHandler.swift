@@ -27,6 +27,8 @@ package struct DeliveryHandler: Sendable {
     package var seen: SeenNotifications?
     /// Where it is noted what Apple answered and no notification had told; nil notes nothing.
     package var drift: DriftNotebook?
+    /// Where it is noted when notifications come; nil notes nothing.
+    package var arrivals: ArrivalNotes?
 
     package init(
         apps: [AppID: ConsumerApp], verifier: NotificationVerifier, revocation: RevocationChecker? = nil,
@@ -126,9 +128,18 @@ package struct DeliveryHandler: Sendable {
 
     /// Best effort: what is forgotten comes once more when the notification history is read, and changes nothing.
     func remember(_ uuid: String?, _ message: BrokerMessage, _ environment: StoreEnvironment?) async {
-        guard let uuid, let environment, let app = message.headers[MessageHeader.app] else { return }
+        guard let environment, let app = message.headers[MessageHeader.app] else { return }
+        await noteArrival(of: message, AppID(app), environment)
+        guard let uuid else { return }
         do throws(StoreError) { try await seen?.note(uuid, of: AppID(app), in: environment) } catch {
             log.warning("a settled notification was not noted", ["app": .init(app), "error": .init(error)])
+        }
+    }
+
+    private func noteArrival(of message: BrokerMessage, _ app: AppID, _ environment: StoreEnvironment) async {
+        guard decoder.apps[app] != nil else { return }
+        do throws(StoreError) { try await arrivals?.note(message, of: app, in: environment) } catch {
+            log.warning("the arrival of a notification was not noted", ["app": .init(app), "error": .init(error)])
         }
     }
 

@@ -8,6 +8,8 @@ package enum MessageHeader {
     package static let correlation = "correlation"
     /// When the gateway took it in, RFC 3339.
     package static let receivedAt = "received-at"
+    /// The environment at whose address the gateway took a notification in, when it is not its own; else none.
+    package static let address = "address"
     /// The recovery or backfill that found a notification in Apple's notification history; none when Apple sent it.
     package static let history = "history"
     /// How often applying it has failed.

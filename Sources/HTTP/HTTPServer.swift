@@ -17,6 +17,7 @@ package final class HTTPServer: Service {
     package let name: String
     private let settings: HTTPServerSettings
     private let workers: [HTTPWorker]
+    private let metrics: HTTPServerMetrics
     private let log: Log
     private let state = Mutex(State())
 
@@ -27,6 +28,7 @@ package final class HTTPServer: Service {
         self.settings = settings
         self.log = log
         let counts = HTTPServerMetrics(metrics, listener: settings.name)
+        self.metrics = counts
         let ledger = ConnectionLedger(
             limit: settings.connections, limitPerGroup: settings.connectionsPerAddress)
         workers = loops.map {
@@ -44,6 +46,7 @@ package final class HTTPServer: Service {
             throw HTTPServerError.badAddress(settings.address)
         }
         let identity = try settings.certificate.map { try TLSIdentity($0) }
+        if let identity { metrics.shows(certificateUntil: try identity.report().notAfter) }
         let (listener, port) = try address.listen()
         state.withLock { $0 = State(listener: listener, port: port, identity: identity) }
         for worker in workers { try await worker.listen(on: listener, identity) }
@@ -55,6 +58,7 @@ package final class HTTPServer: Service {
         guard let identity = state.withLock({ $0.identity }) else { return }
         do {
             try identity.reload()
+            metrics.shows(certificateUntil: try identity.report().notAfter)
             log.info("certificate reloaded", ["listener": .init(name)])
         } catch {
             log.error(

@@ -1,4 +1,5 @@
 internal import Runtime
+internal import Time
 
 /// What a listener counts. `listener` is the name from its settings.
 struct HTTPServerMetrics: Sendable {
@@ -26,6 +27,14 @@ struct HTTPServerMetrics: Sendable {
                 "holdfast_http_requests_total", "Answers by class of status, the core's own refusals included.",
                 labels: ["listener": listener, "status": "\(digit)xx"])
         }
+    }
+
+    func shows(certificateUntil end: Timestamp) {
+        metrics.gauge(
+            "holdfast_tls_certificate_end_timestamp_seconds",
+            "When the certificate ends that a listener shows: the one it has read, not the one in the file.",
+            labels: ["listener": listener]
+        ).set(Double(end.milliseconds) / 1000)
     }
 
     func answered(_ status: Int) {

@@ -14,11 +14,16 @@ package struct TLSCertificateReport: Sendable, Hashable {
 
     /// Reads both files as a listener does; throws a sentence when they are unreadable or do not belong together.
     package init(_ certificate: HTTPServerSettings.Certificate) throws {
-        self = unsafe try TLSContext(certificate).withContext { context throws(TLSError) in
+        self = try Self(TLSContext(certificate), from: certificate.chainFile)
+    }
+
+    /// What `context`, read from `file`, holds.
+    init(_ context: TLSContext, from file: String) throws(TLSError) {
+        self = unsafe try context.withContext { context throws(TLSError) in
             guard let leaf = unsafe SSL_CTX_get0_certificate(context),
                 let notBefore = unsafe Self.instant(X509_get0_notBefore(leaf)),
                 let notAfter = unsafe Self.instant(X509_get0_notAfter(leaf))
-            else { throw TLSError(doing: "reading the dates of \(certificate.chainFile)") }
+            else { throw TLSError(doing: "reading the dates of \(file)") }
             return unsafe TLSCertificateReport(
                 subject: Self.name(leaf), notBefore: notBefore, notAfter: notAfter,
                 intermediates: Int(holdfast_tls_chain_length(context)),

@@ -16,5 +16,10 @@ final class TLSIdentity: Sendable {
         current.withLock { $0 = context }
     }
 
+    /// What is in force, which is not what lies in the files when nobody had them read again.
+    func report() throws(TLSError) -> TLSCertificateReport {
+        try TLSCertificateReport(current.withLock { $0 }, from: certificate.chainFile)
+    }
+
     func makeSession() -> TLSSession? { current.withLock { $0 }.makeSession() }
 }

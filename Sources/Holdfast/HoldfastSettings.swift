@@ -34,6 +34,7 @@ struct HoldfastSettings: Sendable {
     let backfill: BackfillSettings
     let reconcile: ReconcileSettings
     let drift: DriftSettings
+    let alarms: AlarmSettings
     var gateway: GatewaySettings
     let consumer: ConsumerSettings
     var consumerOperations: HTTPServerSettings
@@ -64,6 +65,7 @@ struct HoldfastSettings: Sendable {
         backfill = BackfillSettings(&reader)
         reconcile = ReconcileSettings(&reader)
         drift = DriftSettings(&reader)
+        alarms = AlarmSettings(&reader)
         drainDeadline = reader.duration(
             "process.drainDeadline", default: .seconds(25), in: .seconds(1) ... .seconds(600),
             "How long a process that was told to stop finishes what is in hand.")

@@ -26,13 +26,15 @@ struct LineProcess {
         var products = settings.products
         // Who only applies can do nothing without Redis anyway.
         if !roles.contains(.gateway) { products.folder = nil }
+        let mapping = try Self.redis(settings, "product-maps", metrics, log)
         let maps = ProductMaps(
             Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.map) }), settings: products,
-            redis: try Self.redis(settings, "product-maps", metrics, log), metrics: metrics, log: log)
+            redis: mapping, metrics: metrics, log: log)
         let (apple, asking) = try Self.apple(settings, metrics, log)
         let standings = BackfillStandings(metrics: metrics)
         services =
             try settings.embeddedParts.services + [maps] + asking
+            + Self.watching(roles, settings, mapping.link("alarms"), verifier, metrics, log)
             + Self.watchingForOutages(settings, apple, metrics, log)
             + roles.flatMap { role in
                 switch role {
@@ -154,6 +156,7 @@ struct LineProcess {
         handler.unmapped = UnmappedProducts(redis: redis)
         handler.seen = SeenNotifications(redis: redis, settings: settings.recovery)
         handler.drift = DriftNotebook(redis: redis, settings: settings.drift)
+        handler.arrivals = ArrivalNotes(Arrivals(redis: redis))
         let recompute = ProductMapRecomputeService(
             policies: Dictionary(uniqueKeysWithValues: settings.apps.map { ($0.id, $0.policy) }),
             settings: Dictionary(

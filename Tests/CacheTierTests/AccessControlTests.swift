@@ -140,6 +140,19 @@ import Time
         while let page = try await scan.next() { lineages.formUnion(page.lineages) }
         #expect(lineages == [app.lineage()])
 
+        let seen = SeenNotifications(redis: redis)
+        try await seen.begin(app.id, .production)
+        try await seen.note("u", of: app.id, in: .production)
+        check(try await seen.knows("u", of: app.id, in: .production))
+        let listed = SeenNotifications.Listed(uuid: "u", signedDate: day(1))
+        #expect(try await seen.verdicts(on: [listed], of: app.id, in: .production) == [.known])
+        let jobs = RecoveryStore(redis: redis, app: app.id, environment: .production)
+        try await jobs.note(OutageNotice(.dark, began: day(1), now: day(2)))
+        #expect(try await jobs.jobs().count == 1)
+        try await Arrivals(redis: redis).note(at: day(1), of: app.id, in: .production)
+        _ = try await Arrivals(redis: redis).hours(of: app.id, in: .production)
+        for server in try await redis.parts() { _ = try await RedisClock.compare(with: server, by: .system) }
+
         let requests = RefundRequests(redis: redis)
         _ = try await requests.isFirst("a", about: "1", app: app.id, environment: .production)
 

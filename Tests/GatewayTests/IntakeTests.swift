@@ -53,8 +53,11 @@ struct IntakeTests {
             #expect(
                 try await gateway.post(sender.body("u-3", environment: "Production"), to: "/apple/other/production")
                     .status == 200)
-            let environments = try await gateway.takeApplied().map { "\($0.message.headers["environment"] ?? "")" }
+            let messages = try await gateway.takeApplied().map(\.message)
+            let environments = messages.map { $0.headers["environment"] ?? "" }
+            let addresses = messages.map { $0.headers["address"] ?? "" }
             #expect(environments == ["sandbox", "production", "production"])
+            #expect(addresses == ["production", "sandbox", ""])
             #expect(gateway.counter("holdfast_intake_wrong_environment_total", ["app": "demo"]) == 2)
             #expect(gateway.counter("holdfast_intake_wrong_environment_total", ["app": "other"]) == 0)
             try await gateway.inspector.deleteTopology()

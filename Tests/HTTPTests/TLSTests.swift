@@ -3,6 +3,7 @@ import HTTP
 import Runtime
 import TestSupport
 import Testing
+import Time
 
 @Suite struct TLSTests {
     /// Sends `request` by OpenSSL's own client and returns all it says, the handshake included.
@@ -76,6 +77,26 @@ import Testing
             #expect(unlink(folder.file("key.pem")) == 0)
             await server.server.reload()
             #expect(try await Self.talk(to: server.port, Self.get).contains("CN = second"))
+        }
+    }
+
+    @Test func theEndOfTheCertificateThatIsShownIsAMetricAndNotTheEndOfTheOneInTheFile() async throws {
+        try await Self.withTLS { server, folder in
+            let file = HTTPServerSettings.Certificate(
+                chainFile: folder.file("chain.pem"), keyFile: folder.file("key.pem"))
+            func shown() -> Double {
+                server.metrics.gauge(
+                    "holdfast_tls_certificate_end_timestamp_seconds", "", labels: ["listener": "http"]
+                ).value
+            }
+            let first = try TLSCertificateReport(file).notAfter
+            #expect(shown() == Double(first.milliseconds) / 1000)
+            try await folder.makeCertificate(of: "second", days: 9)
+            let second = try TLSCertificateReport(file).notAfter
+            #expect(second != first)
+            #expect(shown() == Double(first.milliseconds) / 1000)
+            await server.server.reload()
+            #expect(shown() == Double(second.milliseconds) / 1000)
         }
     }
 

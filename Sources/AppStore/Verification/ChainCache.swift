@@ -83,6 +83,9 @@ final class ChainCache: Sendable {
         }
     }
 
+    /// Chains that were verified lately and count without another look.
+    var fresh: [VerifiedChain] { state.withLock { $0.entries.values.map(\.chain) }.filter(isFresh) }
+
     var count: Int { state.withLock { $0.entries.count } }
     var headerCount: Int { state.withLock { $0.headers.count } }
 

@@ -21,6 +21,9 @@ package final class JWSVerifier: Sendable {
     /// Headers whose chain is known without reading them.
     package var cachedHeaderCount: Int { cache.headerCount }
 
+    /// The chains that Apple signs with at present, as this process sees it: verified within `VerificationLimits.chainAge`.
+    package var chainsInUse: [VerifiedChain] { cache.fresh }
+
     /// How much has been computed since the start: what the caches save is not in it.
     package struct Work: Sendable, Hashable {
         /// Chains checked, with two signatures each.

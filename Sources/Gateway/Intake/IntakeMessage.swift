@@ -8,7 +8,7 @@ package struct IntakeMessage: Sendable, Hashable {
     }
 
     package var destination: Destination
-    /// `app`, `environment`, `correlation`, `received-at`, `reason`, `spooled`.
+    /// `app`, `environment`, `address` (when Apple posted to another environment's), `correlation`, `received-at`, `reason`, `spooled`.
     package var headers: [String: String]
     /// The notification's UUID: Apple's repeats carry the same one.
     package var messageID: String?

@@ -53,6 +53,7 @@ package struct NotificationIntake: Sendable {
             if let named, named != environment {
                 metrics.wrongEnvironment.increment()
                 actual = named
+                message.headers["address"] = environment.rawValue
             }
             message.messageID = uuid
             type = notificationType ?? ""

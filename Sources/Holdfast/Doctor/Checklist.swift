@@ -57,7 +57,8 @@ enum Checklist {
         [
             ListenerCheck(role: .gateway, address: patient.settings.gateway.operations.address, patient: patient),
             ListenerCheck(role: .consumer, address: patient.settings.consumerOperations.address, patient: patient),
-        ]
+            CertificatesInUseCheck(patient: patient),
+        ] + patient.apps.map { ArrivalsCheck(app: $0, patient: patient) }
     }
 
     private static func apple(_ patient: Patient) -> [any Check] {

@@ -1,6 +1,5 @@
 import Redis
 import Runtime
-import Time
 
 /// Whether Redis' clock and ours agree: both say when something happened.
 struct RedisClockCheck: Check {
@@ -8,20 +7,15 @@ struct RedisClockCheck: Check {
     let patient: Patient
 
     func examine() async -> Finding {
-        await patient.withRedis { client throws(RedisError) in
-            let before = patient.clock.now()
-            let reply: RedisReply
-            do throws(RedisError) { reply = try await client.send(["TIME"], timeout: nil) } catch {
+        await patient.withEachRedis { server throws(RedisError) in
+            let clock: RedisClock?
+            do throws(RedisError) { clock = try await RedisClock.compare(with: server, by: patient.clock) } catch {
                 guard error.code == .refused else { throw error }
                 return .notChecked("the user may not ask (\(error.message))")
             }
-            let after = patient.clock.now()
-            guard let parts = reply.array, parts.count == 2, let seconds = parts[0].string.flatMap({ Int64($0) }),
-                let microseconds = parts[1].string.flatMap({ Int64($0) }), 0...253_402_300_799 ~= seconds
-            else { return .notChecked("Redis replied what is no time") }
-            let theirs = Timestamp(milliseconds: seconds * 1000 + microseconds / 1000)
-            let skew = ClockSkew(earliest: theirs - after, latest: theirs - before)
-            return skew.finding(comparedWith: "Redis'", warningAt: .seconds(5), wrongAt: .seconds(300))
+            guard let clock else { return .notChecked("Redis replied what is no time") }
+            return ClockSkew(earliest: clock.ahead.lowerBound, latest: clock.ahead.upperBound)
+                .finding(comparedWith: "Redis'", warningAt: .seconds(5), wrongAt: .seconds(300))
         }
     }
 }
