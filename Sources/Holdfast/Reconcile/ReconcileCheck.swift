@@ -19,6 +19,17 @@ struct ReconcileCheck {
         let isApplied: Bool?
     }
 
+    enum Subject {
+        case customer(String)
+        case transaction(String)
+
+        var name: String {
+            switch self {
+            case .customer(let id), .transaction(let id): id
+            }
+        }
+    }
+
     private let session: StoreSession
     private let log: Log
     private let clock = WallClock.system
@@ -27,12 +38,12 @@ struct ReconcileCheck {
     private static let patience = Duration.seconds(10)
 
     /// Returns the exit code: 1 when Apple's word is not to be had, or leaves something in doubt.
-    static func run(_ arguments: CommandArguments, customer: String?, transaction: String?) async throws -> Int32 {
+    static func run(_ arguments: CommandArguments, _ subject: Subject) async throws -> Int32 {
         try await StoreSession.with("reconcile", arguments) { session in
             let check = ReconcileCheck(session: session, log: Log(part: "reconcile", minimum: .error))
-            let records = try await check.records(customer, transaction)
+            let records = try await check.records(of: subject)
             guard !records.isEmpty else {
-                Console.error("nothing is known of \(customer ?? transaction ?? "")")
+                Console.error("nothing is known of \(subject.name)")
                 return 1
             }
             let outcomes = try await check.outcomes(of: records)
@@ -41,14 +52,16 @@ struct ReconcileCheck {
         }
     }
 
-    private func records(_ customer: String?, _ transaction: String?) async throws -> [LineageRecord] {
-        if let transaction {
+    private func records(of subject: Subject) async throws -> [LineageRecord] {
+        switch subject {
+        case .customer(let customer):
+            return try await session.store.records(
+                of: CustomerKey(app: session.app.id, environment: session.environment, customer: customer))
+        case .transaction(let id):
             let lineage = LineageID(
-                app: session.app.id, environment: session.environment, originalTransactionID: transaction)
+                app: session.app.id, environment: session.environment, originalTransactionID: id)
             return [try await session.store.find(lineage)?.record].compactMap(\.self)
         }
-        return try await session.store.records(
-            of: CustomerKey(app: session.app.id, environment: session.environment, customer: customer ?? ""))
     }
 
     private func outcomes(of records: [LineageRecord]) async throws -> [Outcome] {
