@@ -62,18 +62,20 @@ package struct ReconcileRun: Sendable {
                 return try await due.put(back: claim, next: next)
             }
             metrics.began(late: now - claim.since)
+            // It may have become more urgent than it was when it was entered.
+            let current = min(next.urgency, claim.urgency)
             let report: LineageCheck.Report
             do throws(BrokerError) {
                 report = try await checking.check(
-                    record, claim.urgency == .routine ? .sweep : .expiring,
-                    why: ["row": .init(next.row.rawValue), "urgency": .init(urgency)])
+                    record, current == .routine ? .sweep : .expiring,
+                    why: ["row": .init(next.row.rawValue), "urgency": .init(current.name)])
             } catch {
                 // It comes due again by itself.
-                metrics.checked("notTaken", urgency: urgency)
+                metrics.checked("notTaken", urgency: current.name)
                 return log.warning("Apple's answer was not taken by the broker", ["error": .init(error)])
             }
             if Task.isCancelled, case .failure = report.answer { return await giveBack(claim) }
-            metrics.checked(report.verdict.rawValue, urgency: urgency)
+            metrics.checked(report.verdict.rawValue, urgency: current.name)
             metrics.took(report.took)
             let asked: Cadence.Asked =
                 switch report.answer {
