@@ -172,10 +172,3 @@ struct UnclaimedPlace: Comparable, Sendable, CustomStringConvertible {
         return a.member.utf8.lexicographicallyPrecedes(b.member.utf8)
     }
 }
-
-extension LineageRecord {
-    /// The earliest that Apple signed of it.
-    var earliestDate: Timestamp? {
-        (transactions.map(\.signedDate) + [renewal?.signedDate, status?.signedDate].compactMap(\.self)).min()
-    }
-}

@@ -31,7 +31,8 @@ package enum Cadence {
         for record: LineageRecord, map: ProductMap, policy: EvaluationPolicy = .standard, at now: Timestamp,
         asked: Asked? = nil
     ) -> DueCheck? {
-        var heard = min(record.lastSigned ?? now, now)
+        let known = record.known(by: now)
+        var heard = max(known, min(record.lastSigned ?? known, now))
         var failed: Timestamp?
         switch asked {
         case .answered(let instant): heard = max(heard, min(instant, now))
@@ -43,7 +44,7 @@ package enum Cadence {
         for _ in 0..<32 {
             let evaluation = record.evaluated(at: instant, map: map, policy: policy)
             let period = CurrentPeriod(of: record.transactions, at: instant, map: map)
-            let place = CadencePlace(evaluation, of: period, at: instant, heard: heard)
+            let place = CadencePlace(evaluation, of: period, at: instant, known: known, heard: heard)
             let until = [place?.until, evaluation.nextChangeAt].compactMap(\.self).min()
             if let place, let due = place.due(heard: heard, failed: failed, jitter: jitter(record.lineage, place.row)) {
                 let at = max(due, instant)
@@ -61,7 +62,9 @@ package enum Cadence {
     ) -> CadenceRow? {
         let period = CurrentPeriod(of: record.transactions, at: now, map: map)
         let evaluation = record.evaluated(at: now, map: map, policy: policy)
-        return CadencePlace(evaluation, of: period, at: now, heard: min(record.lastSigned ?? now, now))?.row
+        let known = record.known(by: now)
+        let heard = max(known, min(record.lastSigned ?? known, now))
+        return CadencePlace(evaluation, of: period, at: now, known: known, heard: heard)?.row
     }
 
     /// From 0 to below 1: always the same for a lineage and row, and as good as random among lineages.
@@ -78,6 +81,16 @@ package enum Cadence {
 }
 
 extension LineageRecord {
+    /// The earliest date that Apple signed of it.
+    package var earliestDate: Timestamp? {
+        (transactions.map(\.signedDate) + [renewal?.signedDate, status?.signedDate].compactMap(\.self)).min()
+    }
+
+    /// Since when anything is known of it: a claim, where Apple has signed nothing yet.
+    fileprivate func known(by now: Timestamp) -> Timestamp {
+        min(earliestDate ?? claims.first?.claimedAt ?? Timestamp(milliseconds: 0), now)
+    }
+
     /// The last date that Apple signed of it.
     package var lastSigned: Timestamp? {
         (transactions.map(\.signedDate) + [renewal?.signedDate, status?.signedDate].compactMap(\.self)).max()

@@ -19,8 +19,13 @@ struct CadencePlace {
 
     /// Nil when nobody needs to ask any more.
     ///
-    /// - Parameter heard: When Apple signed what was heard last.
-    init?(_ evaluation: LineageEvaluation, of current: CurrentPeriod?, at instant: Timestamp, heard: Timestamp) {
+    /// - Parameters:
+    ///   - known: When Apple signed what is known, the first of it.
+    ///   - heard: When Apple signed what was heard last.
+    init?(
+        _ evaluation: LineageEvaluation, of current: CurrentPeriod?, at instant: Timestamp, known: Timestamp,
+        heard: Timestamp
+    ) {
         let begin = current?.transaction.purchaseDate ?? heard
         let end = evaluation.validUntil ?? evaluation.expiresAt ?? begin
         let length = current.flatMap(Self.length)
@@ -47,7 +52,7 @@ struct CadencePlace {
         case .canceled: found = Self.beforeEnd(.canceled, at: instant, begun: begin, end: end, of: length, place)
         case .revoked: found = place(.revoked, since: end)
         case .expired where evaluation.reason == .noTransaction || evaluation.reason == .notBegun:
-            found = place(.unverified, since: heard)
+            found = place(.unverified, since: known)
         case .expired where evaluation.pendingVerification: found = place(.unverified, since: min(end, instant))
         // Nothing that was bought once comes back after its time.
         case .expired where evaluation.kind != .autoRenewable: return nil

@@ -6,7 +6,8 @@ import Time
 
 /// What holds of every record, however it came about. A failure names the seed that shows it again.
 @Suite struct CadencePropertyTests {
-    private static let seeds: [UInt64] = (0..<12).map { _ in .random(in: .min ... .max) }
+    /// The first found something once.
+    private static let seeds: [UInt64] = [17_367_100_518_440_698_973] + (0..<12).map { _ in .random(in: .min ... .max) }
 
     private func record(_ observations: [Observation]) -> LineageRecord {
         var record = LineageRecord(lineage: lineage)
@@ -82,7 +83,8 @@ import Time
                 count += 1
                 if count > 2000 { break }
             }
-            check(count <= 2000, "seed \(seed)")
+            let row = Cadence.row(of: known, map: map, at: instant)
+            check(count <= 2000, "seed \(seed): \(row?.rawValue ?? "nothing")")
         }
     }
 

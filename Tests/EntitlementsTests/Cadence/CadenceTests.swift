@@ -181,6 +181,17 @@ import Time
         #expect(renewalOnly.row == .unverified)
     }
 
+    @Test func whatHasNoTransactionIsNotAskedAboutEveryMinuteForEver() throws {
+        let known = record(renewal: renewal(signed: day(1)))
+        var (instant, checks) = (day(1), 0)
+        while let check = Cadence.next(for: known, map: map, at: instant, asked: .answered(instant)), checks < 100 {
+            instant = check.at
+            checks += 1
+        }
+        #expect((60...90).contains(checks))
+        #expect(instant < day(61))
+    }
+
     @Test func aFailureIsTriedAgainSoonAndNotAtOnce() throws {
         let known = record(monthly, renewal: renewal(signed: day(10)))
         let routine = try next(known, at: day(13), asked: .failed(day(13)))
