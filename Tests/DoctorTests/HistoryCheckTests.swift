@@ -31,6 +31,9 @@ import Time
         check.missing = missing
         #expect(try await jobs.take(RecoveryStore.regularName))
         try await jobs.save(check)
+        var named = MissingNotifications()
+        for number in 0..<missing { named.add("uuid-\(number)", .init(signedDate: now, sentAt: now)) }
+        try await jobs.save(named)
         try await jobs.release(RecoveryStore.regularName)
     }
 
@@ -76,6 +79,9 @@ import Time
             let stores = try JSONValue.parse(Array(both.output.utf8))["stores"]?.array ?? []
             let numbers = stores.map { $0["notWithUs"]?.int64 }
             #expect(numbers == [0, 4])
+            let names = (stores.last?["missingNotifications"]?.array ?? []).compactMap { $0["uuid"]?.string }
+            #expect(names == ["uuid-0", "uuid-1", "uuid-2", "uuid-3"])
+            #expect(try await status(examinee).output.contains("  not with us: uuid-0, signed at 20"))
             // Production alone is fine.
             #expect(try await status(examinee, "--environment", "production").status == 0)
 

@@ -170,11 +170,13 @@ struct IntakeTests {
     // MARK: Without servers
 
     private func intake(
-        broker: FakeSink, spool: FakeSink, metrics: Metrics = Metrics(), verdict: IntakeVerdict
+        broker: FakeSink, spool: FakeSink, metrics: Metrics = Metrics(), verdict: IntakeVerdict,
+        turnedAway: @escaping NotificationIntake.TurnedAway = { _, _, _ in }
     ) -> NotificationIntake {
         NotificationIntake(
             apps: [AppID("demo")], judge: { _, _ in verdict },
-            store: IntakeStore(broker: broker, spool: spool, log: .discarding), metrics: metrics, log: .discarding)
+            store: IntakeStore(broker: broker, spool: spool, log: .discarding), turnedAway: turnedAway,
+            metrics: metrics, log: .discarding)
     }
 
     private let accepted = IntakeVerdict.accept(
@@ -182,6 +184,36 @@ struct IntakeTests {
 
     private func receive(_ intake: NotificationIntake) async -> HTTPResponse {
         await intake.receive([1], app: AppID("demo"), environment: .sandbox, correlation: "c", peer: "192.0.2.1")
+    }
+
+    @Test("Invariant 2: whatever is answered with something else than 2xx is heard of, so that Apple's history is read")
+    func whoeverIsTurnedAwayIsHeardOf() async throws {
+        let (broker, spool) = (FakeSink(), FakeSink())
+        let heard = Mutex<[StoreEnvironment]>([])
+        func answer(_ verdict: IntakeVerdict) async -> Int {
+            let intake = intake(broker: broker, spool: spool, verdict: verdict) { _, environment, _ in
+                heard.withLock { $0.append(environment) }
+            }
+            return await receive(intake).status
+        }
+        let verdicts: [(IntakeVerdict, status: Int)] = [
+            (.refuse(reason: "malformed", detail: "", isMalformed: true), 400),
+            (.refuse(reason: "signature", detail: "", isMalformed: false), 403), (.later(detail: ""), 503),
+        ]
+        for (index, one) in verdicts.enumerated() {
+            let status = await answer(one.0)
+            #expect(status == one.status)
+            let count = heard.withLock { $0.count }
+            #expect(count == index + 1)
+        }
+        let taken = await answer(accepted)
+        #expect(taken == 200)
+        broker.set { $0.isAvailable = false }
+        spool.set { $0.isAvailable = false }
+        let unstored = await answer(accepted)
+        #expect(unstored == 503)
+        let all = heard.withLock { $0 }
+        #expect(all == Array(repeating: StoreEnvironment.sandbox, count: 4))
     }
 
     @Test("Invariant 1: what the broker does not confirm goes to the spool, whatever the reason")

@@ -69,6 +69,7 @@ package struct NotificationIntake: Sendable {
                 body: body)
             log.warning(
                 "a body was refused", ["reason": .init(reason), "detail": .init(detail), "peer": .init(peer)])
+            turnedAway(app, environment, now)
             return Problem(isMalformed ? .malformedNotification : .refusedNotification, detail)
                 .response(correlation: correlation)
         case .later(let detail):

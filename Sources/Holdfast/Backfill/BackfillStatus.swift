@@ -11,6 +11,7 @@ struct BackfillStatus {
     let app: AppID
     let environment: StoreEnvironment
     let standing: RecoveryStore.Standing
+    let missing: MissingNotifications
     let settings: BackfillSettings
     let now: Timestamp
 
@@ -26,7 +27,7 @@ struct BackfillStatus {
             all.append(
                 BackfillStatus(
                     app: app.id, environment: environment, standing: try await jobs.standing(),
-                    settings: settings.backfill, now: now))
+                    missing: try await jobs.missing(), settings: settings.backfill, now: now))
         }
         return all
     }
@@ -47,6 +48,12 @@ struct BackfillStatus {
             lines.append("  without a gap from \(check.since.rfc3339) to \(check.until.rfc3339)")
             lines.append("  the last time \(check.sent) sent by Apple, \(check.found) of them made up for")
         }
+        for (uuid, one) in named.prefix(5) {
+            lines.append(
+                "  not with us: \(uuid), signed at \(one.signedDate.rfc3339), sent through the line at \(one.sentAt.rfc3339)"
+            )
+        }
+        if named.count > 5 { lines.append("  and \(named.count - 5) more; --json names them") }
         for gap in standing.gaps.sorted(by: { $0.from < $1.from }) {
             lines.append("  still to be read: \(gap.cause.sentence) from \(gap.from.rfc3339) to \(gap.until.rfc3339)")
         }
@@ -61,11 +68,23 @@ struct BackfillStatus {
         return lines.joined(separator: "\n")
     }
 
+    /// The oldest first.
+    private var named: [(key: String, value: MissingNotifications.Missing)] {
+        missing.named.sorted { ($0.value.signedDate, $0.key) < ($1.value.signedDate, $1.key) }
+    }
+
     func write(to json: inout JSONWriter) {
         json.beginObject()
         json.member("app", app.rawValue)
         json.member("environment", environment.rawValue)
         standing.write(to: &json, at: now)
+        json.array("missingNotifications", named) { json, one in
+            json.beginObject()
+            json.member("uuid", one.key)
+            json.member("signedAt", one.value.signedDate.rfc3339)
+            json.member("sentThroughLineAt", one.value.sentAt.rfc3339)
+            json.endObject()
+        }
         json.member("worry", worry)
         json.endObject()
     }
