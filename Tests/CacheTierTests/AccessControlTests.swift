@@ -140,12 +140,6 @@ import Time
         while let page = try await scan.next() { lineages.formUnion(page.lineages) }
         #expect(lineages == [app.lineage()])
 
-        let seen = SeenNotifications(redis: redis)
-        try await seen.begin(app.id, .production)
-        try await seen.note("u", of: app.id, in: .production)
-        check(try await seen.knows("u", of: app.id, in: .production))
-        let listed = SeenNotifications.Listed(uuid: "u", signedDate: day(1))
-        #expect(try await seen.verdicts(on: [listed], of: app.id, in: .production) == [.known])
         let jobs = RecoveryStore(redis: redis, app: app.id, environment: .production)
         try await jobs.note(OutageNotice(.dark, began: day(1), now: day(2)))
         #expect(try await jobs.jobs().count == 1)
