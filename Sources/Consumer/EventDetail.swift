@@ -211,7 +211,8 @@ extension EventName {
             [.externalPurchaseToken]
         case .consentRescinded: [.appTransactionId]
         case .refundDeclined, .refundReversed, .renewalExtensionFailed, .metadataUpdated, .testReceived,
-            .notificationUnknown, .entitlementChanged, .transferLost, .transferGained, .reminder, .appleHealth, .drift:
+            .notificationUnknown, .entitlementChanged, .transferLost, .transferGained, .reminderDue, .appleHealth,
+            .driftFound:
             []
         }
     }

@@ -30,7 +30,8 @@ import Testing
     @Test func everyEventIsLedToByARowOrFollowsFromAChange() {
         let led = Set(rows.map(\.event)).union([NotificationTable.unknown.event])
         let others = Set(EventName.allCases).subtracting(led)
-        #expect(others == [.appleHealth, .drift, .entitlementChanged, .transferLost, .transferGained])
+        #expect(
+            others == [.appleHealth, .driftFound, .entitlementChanged, .reminderDue, .transferLost, .transferGained])
         #expect(!Set(rows.map(\.event)).contains(.notificationUnknown))
     }
 

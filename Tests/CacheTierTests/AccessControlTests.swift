@@ -8,7 +8,7 @@ import Time
 
 @testable import CacheTier
 
-/// With the least rights that README and `holdfast doctor` name, everything works, and Redis notes no refusal.
+/// With the least rights that docs/operating.md and `holdfast doctor` name, everything works, and Redis notes no refusal.
 @Suite(.timeLimit(.minutes(6))) struct AccessControlTests {
     @Test func aUserWithTheLeastRightsCanDoAllThatTheStoreDoes() async throws {
         try await RedisServer.withOwn { server in
@@ -31,11 +31,11 @@ import Time
         }
     }
 
-    @Test func theReadmeListsTheSameRights() async throws {
-        let readme = try await Command.run("/bin/cat", ["\(Command.packageFolder)/README.md"]).output
+    @Test func theDocumentsListTheSameRights() async throws {
+        let text = try await Command.run("/bin/cat", ["\(Command.packageFolder)/docs/operating.md"]).output
         var (single, cluster, sentinel) = (RedisSettings(), RedisSettings(), RedisSettings())
         (single.database, single.replicas, cluster.mode, sentinel.mode) = (1, 1, .cluster, .sentinel)
-        let listed = Set(readme.split { " `\n,".contains($0) }.map(String.init))
+        let listed = Set(text.split { " `\n,".contains($0) }.map(String.init))
         for settings in [single, cluster, sentinel] {
             for right in StoreInspector.rights(in: settings).dropFirst() { check(listed.contains(right), "\(right)") }
         }

@@ -39,10 +39,10 @@ import Testing
             switch event {
             case .entitlementChanged: kinds = ["whatever changed a record"]
             case .transferLost, .transferGained: kinds = ["a claim, or another token, that moved a purchase"]
-            case .reminder:
+            case .reminderDue:
                 kinds = ["an end at which nothing renews, 7 days, 3 days and 24 hours before it"]
             case .appleHealth: kinds = ["calls of the App Store Server API that fail, or are answered again"]
-            case .drift:
+            case .driftFound:
                 kinds = ["an answer of Apple's that says what a notification had not told, examined a while later"]
             case .notificationUnknown: kinds = ["a type, or a type with a subtype, that is not in the table below"]
             default: kinds = NotificationTable.rows.filter { $0.event == event }.map(kind)

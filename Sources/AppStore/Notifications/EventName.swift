@@ -55,13 +55,13 @@ package enum EventName: String, Sendable, Hashable, CaseIterable {
     case notificationUnknown = "notification.unknown"
 
     /// An end is near at which nothing renews by itself: 7 days, 3 days and 24 hours before it.
-    case reminder
+    case reminderDue = "reminder.due"
 
     /// Apple's App Store Server API became slow or unreachable, or is fine again, as one consumer sees it.
     case appleHealth = "apple.health"
 
     /// Apple said something that a notification should have told before, and it was examined why it had not.
-    case drift
+    case driftFound = "drift.found"
 
     /// What a customer may use, or when it ends, may be another than before: read again. No notification leads to it by
     /// its type; it follows from what applying changed.

@@ -174,7 +174,7 @@ package struct DriftExamination: Sendable {
     }
 
     static func event(_ drift: Drift, at instant: Timestamp) -> EventMessage {
-        let name = EventName.drift
+        let name = EventName.driftFound
         var json = JSONWriter()
         json.beginObject()
         json.member("event", name.rawValue)

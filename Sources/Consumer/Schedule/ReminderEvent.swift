@@ -47,13 +47,13 @@ struct ReminderEvent {
             "\(reminder.end.milliseconds)", reminder.lead.rawValue,
         ]
         let hash = SHA256.hexadecimal(Array(named.joined(separator: "\n").utf8)).prefix(32)
-        return "\(hash):\(EventName.reminder.rawValue)"
+        return "\(hash):\(EventName.reminderDue.rawValue)"
     }
 
     var message: EventMessage {
         var json = JSONWriter()
         json.beginObject()
-        json.member("event", EventName.reminder.rawValue)
+        json.member("event", EventName.reminderDue.rawValue)
         json.member("id", id)
         json.member("app", lineage.app.rawValue)
         json.member("environment", lineage.environment.rawValue)
@@ -73,6 +73,7 @@ struct ReminderEvent {
         json.member("mapVersion", mapVersion)
         json.endObject()
         return EventMessage(
-            .reminder, id: id, app: lineage.app, environment: lineage.environment, body: json.bytes, cause: nil, at: at)
+            .reminderDue, id: id, app: lineage.app, environment: lineage.environment, body: json.bytes, cause: nil,
+            at: at)
     }
 }

@@ -111,10 +111,10 @@ package final class ReminderService: Service {
                 message.message, to: names.events, routingKey: message.routingKey, mandatory: false)
         } catch {
             log.warning("a reminder was not taken", ["error": .init(error)])
-            metrics.event(.reminder, "failed")
+            metrics.event(.reminderDue, "failed")
             return false
         }
-        metrics.event(.reminder, "published")
+        metrics.event(.reminderDue, "published")
         log.info(
             "a reminder was published",
             [

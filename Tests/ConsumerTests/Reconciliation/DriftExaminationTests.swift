@@ -202,7 +202,7 @@ import Time
             check(try await desk.examination().examineDue())
             let event = try #require(desk.publisher.published.first)
             #expect(event.exchange == "t.events")
-            #expect(event.routingKey == "\(desk.app).production.drift")
+            #expect(event.routingKey == "\(desk.app).production.drift.found")
             #expect(event.message.messageID == "answer:100:drift")
             let body = try JSONValue.parse(event.message.body)
             let difference = body["differences"]?.array?.first
@@ -235,7 +235,7 @@ import Time
     @Test func anEventThatIsNotTakenLeavesItToAnotherTry() async throws {
         let refusing = RecordingPublisher()
         try await with(refusing) { desk in
-            refusing.refuse("\(desk.app).production.drift")
+            refusing.refuse("\(desk.app).production.drift.found")
             try await desk.store.note(desk.drift([Self.expired]), due: Self.foundAt)
             check(try await desk.examination().examineDue())
             #expect(try await desk.store.openCount(desk.app, .production) == 1)

@@ -74,10 +74,10 @@ import Time
             #expect(try await service.remind(desk.book(at: Self.day(23)), .discarding) == 1)
             let said = try #require(publisher.published.first)
             #expect(said.exchange == "holdfast.events")
-            #expect(said.routingKey == "\(desk.app).sandbox.reminder")
+            #expect(said.routingKey == "\(desk.app).sandbox.reminder.due")
             let event = try JSONValue.parse(said.message.body)
             for (name, value) in [
-                "event": "reminder", "customer": Self.customer, "originalTransactionId": "100", "lead": "7d",
+                "event": "reminder.due", "customer": Self.customer, "originalTransactionId": "100", "lead": "7d",
                 "productId": "pro.month", "endsAt": Self.day(30).rfc3339, "kind": "autoRenewable", "mapVersion": "4",
                 "ownership": "PURCHASED", "id": said.message.messageID,
             ] {
@@ -91,7 +91,7 @@ import Time
     @Test func whatTheBrokerDoesNotTakeIsSaidLater() async throws {
         try await withDesk { desk in
             for number in 1...3 { try await desk.cancel("\(number)") }
-            let refusing = RecordingPublisher(refusing: "\(desk.app).sandbox.reminder")
+            let refusing = RecordingPublisher(refusing: "\(desk.app).sandbox.reminder.due")
             let book = desk.book(at: Self.day(23))
             #expect(try await desk.service(refusing, at: Self.day(23)).remind(book, .discarding) == 0)
             #expect(try await book.counts().due == 3)

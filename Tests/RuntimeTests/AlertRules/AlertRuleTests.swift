@@ -95,10 +95,12 @@ import Testing
         }
     }
 
-    @Test func theReadmeNamesOnlyMetricsThatAreExported() throws {
-        let readme = try File.text(at: "\(Command.packageFolder)/README.md")
-        for range in readme.ranges(of: "`holdfast_") {
-            let name = "holdfast_" + readme[range.upperBound...].prefix { $0.isLetter || $0 == "_" }
+    @Test func theDocumentsNameOnlyMetricsThatAreExported() throws {
+        let text = try ["README.md", "docs/operating.md"].map { name in
+            try File.text(at: "\(Command.packageFolder)/\(name)")
+        }.joined(separator: "\n")
+        for range in text.ranges(of: "`holdfast_") {
+            let name = "holdfast_" + text[range.upperBound...].prefix { $0.isLetter || $0 == "_" }
             if name.hasSuffix("_") {
                 // All whose names begin so.
                 check(source.metrics.keys.contains { $0.hasPrefix(name) }, "\(name)")

@@ -1,4 +1,4 @@
-/// What a read is found to be. One table; README repeats it.
+/// What a read is found to be. One table; docs/drills.md repeats it.
 ///
 /// | class | is | wrong |
 /// |---|---|---|
