@@ -128,24 +128,28 @@ package struct LiveComparison: Sendable {
         var difference: LineageDifference?
     }
 
+    /// Not a tuple: with one as the result of a task group's children, Swift 6.3.1 crashes when it is built for release.
+    private struct Live: Sendable {
+        let lineage: LineageID
+        let found: Result<FoundLineage?, StoreError>
+    }
+
     private func look(at lineages: [LineageID], _ fold: Fold) async throws(ReplayError) -> [(LineageID, Look)] {
-        let found = await withTaskGroup(
-            of: (LineageID, Result<FoundLineage?, StoreError>).self
-        ) {
-            group in
+        let found = await withTaskGroup(of: Live.self) { [store] group in
             for lineage in lineages {
                 group.addTask {
-                    do throws(StoreError) { return (lineage, .success(try await store.find(lineage))) } catch {
-                        return (lineage, .failure(error))
-                    }
+                    do throws(StoreError) {
+                        let found = try await store.find(lineage)
+                        return Live(lineage: lineage, found: .success(found))
+                    } catch { return Live(lineage: lineage, found: .failure(error)) }
                 }
             }
-            var found: [(LineageID, Result<FoundLineage?, StoreError>)] = []
-            for await result in group { found.append(result) }
+            var found: [Live] = []
+            for await live in group { found.append(live) }
             return found
         }
         var looks: [(LineageID, Look)] = []
-        for (lineage, result) in found { looks.append((lineage, try look(at: lineage, result, fold))) }
+        for live in found { looks.append((live.lineage, try look(at: live.lineage, live.found, fold))) }
         return looks
     }
 
