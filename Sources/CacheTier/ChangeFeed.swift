@@ -136,8 +136,9 @@ final class ChangeFeed: Sendable {
         // First the ends, then the epoch: what is read in it is not older than the ends.
         memory.beginEpoch(lastHeard: status.now.lastHeard ?? .now, storeWasReplaced: wasReplaced)
         let identity = store.isEmpty ? try await LayoutGuard(redis: redis).identity() : store
-        // A read that is the first of all must know, too, which store was there before.
-        layout?.expect(identity)
+        // A read that is the first of all must know, too, which store was there before; and one that comes later must not
+        // take for another one what the feed follows by now.
+        layout?.follow(identity)
         place = Place(positions: positions, store: identity, isDoubtful: true)
         snapshot?.begin(identity, positions, wasReplaced: wasReplaced)
     }

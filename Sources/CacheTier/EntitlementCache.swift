@@ -159,7 +159,11 @@ package final class EntitlementCache: Service {
 
     /// The customer as the snapshot has it, with its doubt.
     private func kept(_ key: CustomerKey) async -> MemoryTier.Entry? {
-        guard let snapshot, let found = await snapshot.find(key) else { return nil }
+        guard let snapshot, case .found(let found) = await snapshot.find(key) else { return nil }
+        return entry(found, of: key)
+    }
+
+    private func entry(_ found: SnapshotFound, of key: CustomerKey) -> MemoryTier.Entry {
         let doubt: MemoryTier.Doubt
         switch found.age {
         case .since(let instant):
@@ -247,10 +251,12 @@ package final class EntitlementCache: Service {
     package func silence(about key: CustomerKey) -> Silence {
         let now = ContinuousClock.now
         let heard = status.now.lastHeard
+        let isReplaced = snapshot?.owesStore == true || status.now.storeReplaced != nil
         let store =
             heard.map {
                 ServiceGrade.store(
-                    age: now - $0, cause: .storeSilent, liveFor: settings.liveFor, staleBound: settings.staleBound)
+                    age: now - $0, cause: isReplaced ? .storeReplaced : .storeSilent, liveFor: settings.liveFor,
+                    staleBound: settings.staleBound)
             } ?? ServiceGrade(.b, .storeSilentTooLong)
         let grade = ServiceGrade.worse(store, apple(of: key.app, key.environment).grade)
         return Silence(
@@ -288,7 +294,20 @@ package final class EntitlementCache: Service {
                 triesLeft -= 1
                 // Until a store that lost data has got it back, what the snapshot has of it is the customer's, too.
                 let isOwed = snapshot?.owesStore == true || status.now.storeReplaced != nil
-                let former = isOwed ? await kept(key) : nil
+                var former: MemoryTier.Entry?
+                if isOwed, let snapshot {
+                    switch await snapshot.find(key) {
+                    case .found(let found): former = entry(found, of: key)
+                    case .never: break
+                    case .silent:
+                        // Nothing is an answer only where somebody knows that there was nothing.
+                        guard !customer.isUnknown || memory.find(key)?.customer.isUnknown == false else {
+                            memory.failLoad(key)
+                            metrics.failedLoads.increment()
+                            return .failure(.storeLacksData)
+                        }
+                    }
+                }
                 if let entry = memory.finishLoad(customer, isLastTry: triesLeft == 0, former: former) {
                     return .success(entry)
                 }
@@ -315,7 +334,11 @@ package final class EntitlementCache: Service {
         // Nothing may mean that nothing was bought, or that the store was emptied a moment ago. Before the feed has its
         // place, it may have been emptied while this process was not there.
         let lacksWhatItHad =
-            memory.find(key).map { $0.doubt?.cause != .orphaned && $0.customer.revision > stored.revision } ?? false
+            memory.find(key).map { entry in
+                // Revisions of an earlier epoch may be those of another store.
+                entry.customer.epoch == epoch && entry.doubt?.cause != .orphaned
+                    && entry.customer.revision > stored.revision
+            } ?? false
         // Revisions only rise: where one has fallen, a server took over that lacks what another had answered.
         let wasReplaced =
             if lacksWhatItHad {

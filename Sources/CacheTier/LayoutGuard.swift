@@ -27,6 +27,11 @@ final class LayoutGuard: Sendable {
         known.withLock { if $0.identity == nil { $0.identity = identity } }
     }
 
+    /// From now on this is the store that reads are compared with; what the servers said of it before counts no more.
+    func follow(_ identity: String) {
+        known.withLock { $0 = Known(identity: identity) }
+    }
+
     /// Asks Redis the first time only; of another store than expected, `isSameStore` tells.
     func verify() async throws(StoreError) {
         guard known.withLock({ $0.parts.isEmpty }) else { return }

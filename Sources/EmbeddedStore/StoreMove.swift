@@ -1,9 +1,9 @@
 package import Redis
 
-/// Carries the keys of an embedded store over to a Redis, each as a whole or not at all.
+/// Carries the keys of an embedded store over to a Redis, so that it ends with exactly those.
 ///
-/// The layout key, which says which store it is, goes last: until then nobody takes what is there for the whole, and an
-/// interrupted move goes on where it was. What is there already is left as it is.
+/// The layout key, which says which store it is, goes last: until it stands, nothing that is there counts. The embedded
+/// store may have gone on after a move that was interrupted, so another one removes what that left, and begins anew.
 package struct StoreMove: Sendable {
     package enum Failure: Error, Sendable, CustomStringConvertible {
         /// The Redis has a store of its own.
@@ -28,7 +28,8 @@ package struct StoreMove: Sendable {
 
     package struct Report: Sendable, Hashable {
         package var copied = 0
-        package var present = 0
+        /// What a move that was interrupted had left.
+        package var removed = 0
         /// The move was over before it began.
         package var wasDone = false
 
@@ -49,11 +50,12 @@ package struct StoreMove: Sendable {
     package func run(progress: (Report, Double) -> Void) async throws(Failure) -> Report {
         var report = Report()
         guard let layout = try await ask(["GET", .text(layoutKey)]).bytes else { throw .noStore }
-        if let found = try await tell(["GET", .text(layoutKey)]).bytes {
-            guard found == layout else { throw .otherStore(found: String(decoding: found, as: UTF8.self)) }
+        if try await hasLayout(layout) {
             report.wasDone = true
             return report
         }
+        try await refuseParts()
+        try await clear(layout, &report)
         let total = max(1, try await ask(["DBSIZE"]).integer ?? 1)
         var cursor = "0"
         repeat {
@@ -63,10 +65,12 @@ package struct StoreMove: Sendable {
                 throw .source(RedisError(.unexpectedReply, "SCAN"))
             }
             cursor = next
+            // What somebody founded in between must not be overwritten.
+            _ = try await hasLayout(layout)
             for key in keys.compactMap(\.string) where key != layoutKey {
-                if try await copy(key) { report.copied += 1 } else { report.present += 1 }
+                if try await copy(key) { report.copied += 1 }
             }
-            progress(report, min(1, Double(report.copied + report.present) / Double(total)))
+            progress(report, min(1, Double(report.copied) / Double(total)))
         } while cursor != "0"
         let before = try await tell(["SET", .text(layoutKey), .bytes(layout), "NX", "GET"])
         // A consumer that was begun too early has founded one in between.
@@ -76,7 +80,39 @@ package struct StoreMove: Sendable {
         return report
     }
 
-    /// False when it is there already.
+    /// Whether the target has the layout key; not when it is another store's.
+    private func hasLayout(_ layout: [UInt8]) async throws(Failure) -> Bool {
+        guard let found = try await tell(["GET", .text(layoutKey)]).bytes else { return false }
+        guard found == layout else { throw .otherStore(found: String(decoding: found, as: UTF8.self)) }
+        return true
+    }
+
+    /// In a cluster each partition has a layout key. One that lost a server is a store all the same.
+    private func refuseParts() async throws(Failure) {
+        var scan = KeyScan(redis: target, matching: "hf:{p[0-9][0-9]}:layout", count: 1000)
+        while let keys = try await next(&scan) {
+            guard let key = keys.first else { continue }
+            throw .otherStore(found: try await tell(["GET", .text(key)]).string ?? key)
+        }
+    }
+
+    /// Removes what is there of Holdfast's. The layout key does not stand, so nobody takes it for a store.
+    private func clear(_ layout: [UInt8], _ report: inout Report) async throws(Failure) {
+        var scan = KeyScan(redis: target, matching: "hf:*", count: 200)
+        while let keys = try await next(&scan) {
+            guard !keys.isEmpty else { continue }
+            _ = try await hasLayout(layout)
+            for key in keys where key != layoutKey {
+                report.removed += Int(try await tell(["DEL", .text(key)]).integer ?? 0)
+            }
+        }
+    }
+
+    private func next(_ scan: inout KeyScan) async throws(Failure) -> [String]? {
+        do throws(RedisError) { return try await scan.next() } catch { throw .target(error) }
+    }
+
+    /// False when it is not there any more.
     private func copy(_ key: String) async throws(Failure) -> Bool {
         let type = try await ask(["TYPE", .text(key)]).string
         let left = try await ask(["PTTL", .text(key)]).integer ?? -1
@@ -103,7 +139,7 @@ package struct StoreMove: Sendable {
 
     private static let create = RedisScript(
         """
-        if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+        redis.call('DEL', KEYS[1])
         for first = 3, #ARGV, 1000 do
             redis.call(ARGV[1], KEYS[1], unpack(ARGV, first, math.min(first + 999, #ARGV)))
         end
@@ -116,10 +152,10 @@ package struct StoreMove: Sendable {
     ) async throws(Failure) -> Bool {
         guard !elements.isEmpty else { return false }
         do throws(RedisError) {
-            return try await target.evaluate(
-                Self.create, keys: [key], arguments: [command, RedisArgument(left)] + elements
-            ).integer == 1
+            _ = try await target.evaluate(
+                Self.create, keys: [key], arguments: [command, RedisArgument(left)] + elements)
         } catch { throw .target(error) }
+        return true
     }
 
     /// Entries keep their ids, so that whoever follows by position goes on. One that was trimmed is made to look it: who
@@ -131,14 +167,15 @@ package struct StoreMove: Sendable {
             if info[pair].string == "entries-added" { added = info[pair + 1].integer ?? 0 }
             if info[pair].string == "length" { length = info[pair + 1].integer ?? 0 }
         }
-        var place = try await end(of: key)
-        if place == nil, added != length {
+        _ = try await tell(["DEL", .text(key)])
+        if added != length {
             _ = try await tell(["XADD", .text(key), "0-1", "trimmed", "1"])
             _ = try await tell(["XTRIM", .text(key), "MAXLEN", "0"])
         }
+        var place = "0-0"
         var hasCopied = false
         while true {
-            let reply = try await ask(["XREAD", "COUNT", "500", "STREAMS", .text(key), .text(place ?? "0-0")])
+            let reply = try await ask(["XREAD", "COUNT", "500", "STREAMS", .text(key), .text(place)])
             let entries = reply.array?.first?.array?.last?.array ?? []
             guard !entries.isEmpty else { return hasCopied }
             for entry in entries {
@@ -150,21 +187,6 @@ package struct StoreMove: Sendable {
                 place = id
                 hasCopied = true
             }
-        }
-    }
-
-    /// How far an interrupted move has come with a stream; nil for one that is not there.
-    private func end(of key: String) async throws(Failure) -> String? {
-        do throws(RedisError) {
-            let info = try await target.send(["XINFO", "STREAM", .text(key)]).array ?? []
-            guard let index = info.firstIndex(where: { $0.string == "last-generated-id" }), index + 1 < info.count
-            else {
-                return nil
-            }
-            return info[index + 1].string
-        } catch {
-            if error.code == .refused, error.message.hasPrefix("ERR no such key") { return nil }
-            throw .target(error)
         }
     }
 

@@ -90,6 +90,7 @@ extension RedisClient {
         connectTimer = nil
         state = .ready
         failuresInARow = 0
+        complaint = nil
         connectionsMade.wrappingAdd(1, ordering: .releasing)
         connected.store(true, ordering: .releasing)
         metrics.connected.set(1)
@@ -157,10 +158,19 @@ extension RedisClient {
         state = .pausing
         let delay = Self.pause(afterFailures: failuresInARow, upTo: settings.reconnectDelay)
         failuresInARow += 1
-        log.warning("not connected", ["reason": .init(reason), "retry_ms": .init(Int64(delay / .milliseconds(1)))])
+        complain(of: reason, retryingAfter: delay)
         connectTimer = loop.schedule(after: delay) { [weak self] in
             self?.assumeIsolated { if $0.state == .pausing { $0.connect() } }
         }
+    }
+
+    /// Once an outage, however many attempts it lasts; and once more when somebody is there who refuses.
+    func complain(of reason: RedisError, retryingAfter delay: Duration) {
+        let isNews = complaint == nil || (reason.code == .refused && complaint != .refused)
+        let fields: Log.Fields = ["reason": .init(reason), "retry_ms": .init(Int64(delay / .milliseconds(1)))]
+        guard isNews else { return log.debug("still not connected", fields) }
+        complaint = reason.code
+        log.warning("not connected", fields)
     }
 
     /// Doubles from a fortieth of `longest` up to it; half of it is chance, so that clients do not come all at once.

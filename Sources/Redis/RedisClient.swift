@@ -47,6 +47,8 @@ package actor RedisClient: RedisLink {
     var attempt = 0
     var failuresInARow = 0
     var lastFailure = RedisError(.unreachable, "not started")
+    /// What the log has of the outage that goes on; nil without one.
+    var complaint: RedisError.Code?
     /// What is up next: giving up the attempt to connect, or making the next one.
     var connectTimer: EventLoop.TimerID?
     var deadlineArmed: ContinuousClock.Instant?

@@ -51,7 +51,7 @@ private func allRows(_ file: SnapshotFile) throws -> [SnapshotFile.Found] {
                 meta.positions = positions
                 meta.heard = day(1)
                 meta.isComplete = true
-                meta.former = SnapshotMeta.Former(store: "old", positions: positions, isComplete: false)
+                meta.former = SnapshotMeta.Former(store: "old", positions: positions, isComplete: true, losses: 2)
             }
             try file.write([row("a", 2), SnapshotRow(path: "app:p:holder:c", revision: 3, fields: [])])
             #expect(file.meta.holders == 3)
@@ -61,13 +61,31 @@ private func allRows(_ file: SnapshotFile) throws -> [SnapshotFile.Found] {
         #expect(file.meta.positions == positions)
         #expect(file.meta.heard == day(1))
         #expect(file.meta.isComplete)
-        #expect(file.meta.former?.store == "old")
+        #expect(
+            file.meta.former
+                == SnapshotMeta.Former(store: "old", positions: positions, isComplete: true, losses: 2))
         #expect(file.meta.holders == 3)
         #expect(try file.find("app:p:holder:a")?.row == row("a", 2))
         #expect(try file.find("app:p:holder:b")?.row == row("b", UInt64.max, "2:{\"v\":1}"))
         #expect(try file.find("app:p:holder:c")?.row?.fields.isEmpty == true)
         #expect(try file.find("app:p:holder:d") == nil)
         #expect(try allRows(file).map(\.path) == ["app:p:holder:a", "app:p:holder:b", "app:p:holder:c"])
+    }
+
+    @Test(
+        "What a snapshot owes is written as before while there was one loss, so that old files are read",
+        arguments: [true, false])
+    func whatIsOwedAfterOneLossIsWrittenAsBefore(isComplete: Bool) {
+        var meta = SnapshotMeta()
+        meta.store = "new"
+        meta.former = SnapshotMeta.Former(store: "old", positions: meta.positions, isComplete: isComplete)
+        let values = Dictionary(uniqueKeysWithValues: meta.values.map { ($0.name, $0.value) })
+        #expect(values["formerComplete"] == (isComplete ? "1" : "0"))
+        #expect(SnapshotMeta(values) == meta)
+        meta.former?.losses = 3
+        let after = Dictionary(uniqueKeysWithValues: meta.values.map { ($0.name, $0.value) })
+        #expect(Set(after.keys) == Set(values.keys))
+        #expect(SnapshotMeta(after) == meta)
     }
 
     @Test func aRowOfAStoreThatIsGoneIsJoinedAndNotOverwritten() throws {

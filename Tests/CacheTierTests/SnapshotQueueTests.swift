@@ -34,6 +34,21 @@ struct SnapshotQueueTests {
         #expect(queue.takeRound()?.place?.heardBefore == heard)
     }
 
+    @Test func whatIsRestoredSaysOfWhatItIs() {
+        let queue = SnapshotQueue(bound: 100)
+        let former = SnapshotMeta.Former(store: "old", positions: positions, isComplete: true)
+        queue.restored(former)
+        let round = queue.takeRound()
+        #expect(round?.restored == former)
+        // After the next loss it is another one that is owed.
+        var later = former
+        later.losses = 2
+        queue.restored(later)
+        if let round { queue.putBack(round) }
+        #expect(queue.takeRound()?.restored == later)
+        #expect(queue.takeRound()?.restored == nil)
+    }
+
     @Test func whereNothingWasHeardBeforeNothingIsSaid() {
         let queue = SnapshotQueue(bound: 100)
         queue.begin(place("first", wasReplaced: false))

@@ -8,11 +8,12 @@ import Time
 @testable import CacheTier
 
 /// A cache with a snapshot, for as long as `body` takes.
-private func withSnapshot<Value>(
+func withSnapshot<Value>(
     _ server: RedisServer, _ app: TestApp, in folder: TemporaryFolder, metrics: Metrics = Metrics(),
     clock: TestClock = TestClock(), redis adjustRedis: (inout RedisSettings) -> Void = { _ in },
     cache adjustCache: (inout CacheSettings) -> Void = { _ in }, seeds: Bool = false,
-    maps: [AppID: PublishedProductMap] = [:], _ adjust: (inout SnapshotSettings) -> Void = { _ in },
+    patience: Duration = .seconds(3600), maps: [AppID: PublishedProductMap] = [:],
+    _ adjust: (inout SnapshotSettings) -> Void = { _ in },
     _ body: (EntitlementCache, Snapshot) async throws -> Value
 ) async throws -> Value {
     var redis = RedisSettings()
@@ -38,7 +39,7 @@ private func withSnapshot<Value>(
     await cache.start()
     let seeding = SnapshotSeeding(
         snapshot: snapshot, cache: cache, store: LineageStore(redis: link, rules: app.rules()), apps: [app.id],
-        maps: { maps }, patience: .seconds(3600), every: .milliseconds(50), log: .discarding)
+        maps: { maps }, patience: patience, every: .milliseconds(50), log: .discarding)
     if seeds { await seeding.start() }
     let result: Result<Value, any Error>
     do { result = .success(try await body(cache, snapshot)) } catch { result = .failure(error) }
@@ -54,12 +55,12 @@ private func stored(_ key: CustomerKey, in folder: TemporaryFolder) throws -> Sn
     try SnapshotFile(SnapshotFolder(folder.file("snapshot")).file, .readOnly).find(key.path)?.row
 }
 
-private func meta(in folder: TemporaryFolder) throws -> SnapshotMeta {
+func meta(in folder: TemporaryFolder) throws -> SnapshotMeta {
     try SnapshotFile(SnapshotFolder(folder.file("snapshot")).file, .readOnly).meta
 }
 
 extension RedisServer {
-    fileprivate func replace() async throws {
+    func replace() async throws {
         try await stop()
         try await loseData()
         try await start()
@@ -404,57 +405,71 @@ extension RedisServer {
         }
     }
 
-    @Test func whoGivesBackGoesOnWhereAnotherStopped() async throws {
+    /// What other gateways note in a store, before it has been followed.
+    private func note(
+        _ former: String, _ positions: [StreamPosition], isComplete: Bool, in redis: any RedisCommands
+    ) async throws {
+        let note = SeedNote(positions: positions, isComplete: isComplete, finishedAt: day(0))
+        _ = try await redis.send([
+            "HSET", .text(StorageLayout.seedsKey), .text(SeedNote.doneField(former)), .text(note.text),
+        ])
+    }
+
+    @Test(
+        "Invariant 5: a snapshot gives back what it has, though one that lacked holders has given first",
+        arguments: [Duration.seconds(3600), .zero])
+    func aSnapshotThatLackedHoldersKeepsNobodyFromGiving(patience: Duration) async throws {
         try await RedisServer.withOwn { server in
             try await withRedis(server) { redis in
-                let file = try SnapshotFolder(folder.file("other")).open(at: day(0)).file
-                try file.write(
-                    (0..<700).map { number in
-                        let lineage = app.lineage("\(number)")
-                        let record = folded([app.period(of: lineage, token: "c-\(number)")], lineage)
-                        return SnapshotRow(
-                            path: app.key("c-\(number)").path, revision: 1,
-                            fields: [
-                                SnapshotRow.Field(
-                                    name: StorageLayout.field(of: lineage), value: Array("1:".utf8) + record.encoded())
-                            ])
-                    })
-                let former = SnapshotMeta.Former(
-                    store: "gone", positions: [StreamPosition](repeating: .beginning, count: 64), isComplete: true)
                 let store = LineageStore(redis: redis, rules: app.rules())
-                func seeder() -> SnapshotSeeder {
-                    SnapshotSeeder(redis: redis, store: store, apps: [app.id], rate: 1_000_000)
+                _ = try await store.apply(app.period("1", token: anna))
+                try await withSnapshot(server, app, in: folder) { _, _ in
+                    check(try await eventually { try meta(in: folder).isComplete })
                 }
-                let path = file.path
-                let rows: SnapshotSeeder.Rows = { after, limit throws(SnapshotFailure) in
-                    try SnapshotFile(path, .readOnly).page(after: after, limit: limit)
+                let before = try meta(in: folder)
+                try await server.replace()
+                #expect(await redis.waitUntilConnected(within: .seconds(60)))
+                try await note(try #require(before.store), before.positions, isComplete: false, in: redis)
+                let after = LineageStore(redis: redis, rules: app.rules())
+                try await withSnapshot(server, app, in: folder, seeds: true, patience: patience) { _, snapshot in
+                    check(try await eventually { try await after.find(app.lineage()) != nil })
+                    check(try await eventually { !snapshot.owesStore })
                 }
-                do {
-                    _ = try await seeder().run(former, count: 700, maps: [:]) { after, limit throws(SnapshotFailure) in
-                        guard after.isEmpty else { throw .folder("interrupted") }
-                        return try await rows(after, limit)
-                    }
-                    Issue.record("it was not interrupted")
-                } catch { check("\(error)".contains("interrupted"), "\(error)") }
-                guard case .done(let done) = try await seeder().run(former, count: 700, maps: [:], rows: rows) else {
-                    Issue.record("somebody else has the lease")
-                    return
+            }
+        }
+    }
+
+    @Test(
+        "Invariant 5: what came between two losses is given back, though another has given back what was before the first"
+    )
+    func whatCameBetweenTwoLossesIsGivenBack() async throws {
+        try await RedisServer.withOwn { server in
+            try await withRedis(server) { redis in
+                let store = LineageStore(redis: redis, rules: app.rules())
+                let between = app.lineage("2000")
+                _ = try await store.apply(app.period("1", token: anna))
+                try await withSnapshot(server, app, in: folder) { _, _ in
+                    check(try await eventually { try meta(in: folder).isComplete })
                 }
-                #expect(done.lineages == 700 - 256)
-                #expect(done.changed == 700 - 256)
-                for number in [0, 255, 256, 699] {
-                    #expect(try await store.records(of: app.key("c-\(number)")).count == 1)
+                try await server.replace()
+                #expect(await redis.waitUntilConnected(within: .seconds(60)))
+                try await withSnapshot(server, app, in: folder) { cache, snapshot in
+                    check(try await eventually { snapshot.owesStore && cache.isLive })
+                    _ = try await LineageStore(redis: redis, rules: app.rules()).apply(
+                        app.period("1", of: between, token: ben))
+                    check(try await eventually { try stored(app.key(ben), in: folder)?.records().count == 1 })
                 }
-                let note = try await SeedNote.read(of: "gone", from: redis)
-                #expect(note?.isComplete == true)
-                #expect(note?.covers(former.positions) == true)
-                // Again, it changes nothing.
-                guard case .done(let again) = try await seeder().run(former, count: 700, maps: [:], rows: rows) else {
-                    Issue.record("somebody else has the lease")
-                    return
+                let former = try #require(try meta(in: folder).former)
+                #expect(former.losses == 1)
+                try await server.replace()
+                #expect(await redis.waitUntilConnected(within: .seconds(60)))
+                try await note(former.store, former.positions, isComplete: true, in: redis)
+                let after = LineageStore(redis: redis, rules: app.rules())
+                try await withSnapshot(server, app, in: folder, seeds: true) { _, snapshot in
+                    check(try await eventually { try await after.find(between) != nil })
+                    check(try await eventually { try await after.find(app.lineage()) != nil })
+                    check(try await eventually { !snapshot.owesStore })
                 }
-                #expect(again.lineages == 700)
-                #expect(again.changed == 0)
             }
         }
     }

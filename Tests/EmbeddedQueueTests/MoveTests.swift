@@ -18,16 +18,18 @@ import Time
         LineageID(app: Self.app, environment: .production, originalTransactionID: "\(1000 + number)")
     }
 
-    private func period(_ number: Int, customer: String?) -> Observation {
-        let start = Timestamp(milliseconds: 1_700_000_000_000)
+    /// The `later` one is a renewal.
+    private func period(_ number: Int, customer: String?, isLater: Bool = false) -> Observation {
+        let start = Timestamp(milliseconds: 1_700_000_000_000 + (isLater ? 30 * 86_400_000 : 0))
         return Observation(
             lineage: lineage(number), source: .notification, signedDate: start,
             transaction: TransactionFact(
-                transactionID: "\(1000 + number)", originalTransactionID: "\(1000 + number)", productID: "pro",
+                transactionID: "\(isLater ? "later-" : "")\(1000 + number)", originalTransactionID: "\(1000 + number)",
+                productID: "pro",
                 signedDate: start, purchaseDate: start,
                 expiresDate: Timestamp(milliseconds: start.milliseconds + 30 * 86_400_000),
                 type: "Auto-Renewable Subscription", subscriptionGroupID: "g", appAccountToken: customer,
-                ownership: "PURCHASED", payloadHash: "hash-\(number)"))
+                ownership: "PURCHASED", payloadHash: "hash-\(number)-\(isLater)"))
     }
 
     private func withEmbedded<Value>(
@@ -102,7 +104,7 @@ import Time
                     let move = StoreMove(from: source, to: target, layoutKey: StoreInspector.layoutKey)
                     let report = try await move.run { _, _ in }
                     #expect(report.copied > 50)
-                    #expect(report.present > 20)
+                    #expect(report.removed > 20)
                     try await compare(source, target)
                     let again = try await move.run { _, _ in }
                     #expect(again.wasDone)
@@ -113,6 +115,90 @@ import Time
                         period(1, customer: "c1"), cause: .other, at: Timestamp(milliseconds: 1_700_000_000_000))
                     #expect(!known.changed)
                 }
+            }
+        }
+    }
+
+    @Test("Invariant 2: what happened between a move that was interrupted and the next one is not lost")
+    func whatHappenedBetweenAMoveThatWasInterruptedAndTheNextOneIsNotLost() async throws {
+        let folder = try TemporaryFolder("move")
+        let now = Timestamp(milliseconds: 1_700_000_000_000)
+        try await RedisServer.withOwn { server in
+            try await withEmbedded(folder, "store.db") { source in
+                let store = LineageStore(redis: source)
+                for number in 0..<80 {
+                    _ = try await store.apply(period(number, customer: "c\(number % 20)"), cause: .other, at: now)
+                }
+                let before: [[RedisArgument]] = [
+                    ["SET", "hf:{p01}:text", "old", "PX", "600000"], ["RPUSH", "hf:{p02}:list", "a", "b"],
+                    ["ZADD", "hf:{p03}:order", "1", "a", "2", "b"], ["HSET", "hf:{p04}:hash", "a", "1", "b", "1"],
+                    ["XADD", "hf:{p05}:stream", "5-0", "k", "old"], ["SET", "hf:{p06}:gone", "1"],
+                ]
+                for command in before { _ = try await source.send(command) }
+                try await withRedis(server) { target in
+                    let interrupted = StoreMove(
+                        from: source, to: Failing(redis: target, after: Metrics().counter("n", "")),
+                        layoutKey: StoreInspector.layoutKey)
+                    await #expect(throws: StoreMove.Failure.self) { _ = try await interrupted.run { _, _ in } }
+                    // However far it came: these it had copied, and somebody else has a key there.
+                    _ = try await target.send(["DEL"] + Self.mixed.map { .text($0) })
+                    for command in before { _ = try await target.send(command) }
+                    _ = try await target.send(["SET", "other", "1"])
+
+                    // serve goes on.
+                    for number in 0..<40 {
+                        let renewed = try await store.apply(
+                            period(number, customer: "c\(number % 20)", isLater: true), cause: .renewal, at: now)
+                        #expect(renewed.changed)
+                    }
+                    _ = try await store.apply(period(100, customer: "new"), cause: .other, at: now)
+                    let after: [[RedisArgument]] = [
+                        ["SET", "hf:{p01}:text", "new"], ["RPUSH", "hf:{p02}:list", "c"],
+                        ["ZREM", "hf:{p03}:order", "a"], ["HDEL", "hf:{p04}:hash", "a"], ["DEL", "hf:{p05}:stream"],
+                        ["XADD", "hf:{p05}:stream", "4-0", "k", "new"], ["DEL", "hf:{p06}:gone"],
+                    ]
+                    for command in after { _ = try await source.send(command) }
+
+                    let move = StoreMove(from: source, to: target, layoutKey: StoreInspector.layoutKey)
+                    let report = try await move.run { _, _ in }
+                    #expect(report.removed > 0)
+                    let other = try await target.send(["GET", "other"]).string
+                    #expect(other == "1")
+                    _ = try await target.send(["DEL", "other"])
+                    try await compare(source, target)
+                    let found = try await LineageStore(redis: target).find(lineage(1))
+                    #expect(found?.record.transactions.count == 2)
+                }
+            }
+        }
+    }
+
+    private static let mixed = [
+        "hf:{p01}:text", "hf:{p02}:list", "hf:{p03}:order", "hf:{p04}:hash", "hf:{p05}:stream", "hf:{p06}:gone",
+    ]
+
+    /// In a cluster each server has a part of the layout; one that lost a server is somebody's store all the same.
+    @Test func aClusterWithAPartOfAStoreIsLeftAsItIs() async throws {
+        let folder = try TemporaryFolder("move")
+        try await RedisServer.withOwn { server in
+            try await withRedis(server) { target in
+                _ = try await target.send(["SET", "hf:{p17}:layout", "1 64 other"])
+                _ = try await target.send(["SET", "hf:{p17}:something", "1"])
+                try await withEmbedded(folder, "store.db") { source in
+                    try await LineageStore(redis: source).prepare()
+                    let move = StoreMove(from: source, to: target, layoutKey: StoreInspector.layoutKey)
+                    do throws(StoreMove.Failure) {
+                        _ = try await move.run { _, _ in }
+                        Issue.record("moved")
+                    } catch {
+                        guard case .otherStore(found: "1 64 other") = error else {
+                            Issue.record("\(error)")
+                            return
+                        }
+                    }
+                }
+                let keys = try await target.send(["DBSIZE"]).integer
+                #expect(keys == 2)
             }
         }
     }

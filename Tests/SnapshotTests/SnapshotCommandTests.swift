@@ -1,4 +1,5 @@
 import Entitlements
+import Glibc
 import JSON
 import Redis
 import Runtime
@@ -178,5 +179,60 @@ import Time
             try await server.stop()
             #expect(try await holdfast("snapshot", "restore", "--settings", settings).status == 3)
         }
+    }
+
+    @Test func whereACopyCannotBeWrittenIsAUsageErrorThatNamesTheRemedy() async throws {
+        let path = try fill()
+        try folder.write("a file", to: "file")
+        for target in ["", folder.file("absent/copy.db"), folder.file("file/copy.db"), folder.file("file")] {
+            for options in [[], ["--lines"]] {
+                let result = try await Command.run(
+                    try ChildProcess.product("holdfast"), ["snapshot", "export", target, "--file", path] + options)
+                #expect(result.status == 2, "\(target) \(options): \(result.output)")
+                check(result.output.contains("name "))
+            }
+        }
+        // Nothing was written there.
+        #expect(try File.text(at: folder.file("file"), limit: 100) == "a file")
+    }
+
+    @Test func aCopyIsItsOwnersAlone() async throws {
+        let path = try fill()
+        for options in [[], ["--lines"]] {
+            let target = folder.file(options.isEmpty ? "copy.db" : "copy.json")
+            let result = try await Command.run(
+                try ChildProcess.product("holdfast"), ["snapshot", "export", target, "--file", path] + options)
+            #expect(result.status == 0, "\(result.output)")
+            #expect(try FileFacts(of: target).permissions == 0o600)
+        }
+        let verified = try await holdfast("snapshot", "verify", "--file", folder.file("copy.db"))
+        #expect(verified.status == 0, "\(verified.output)")
+    }
+
+    @Test func aPipeIsNotWaitedFor() async throws {
+        let pipe = folder.file("pipe")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        for verb in ["info", "verify"] {
+            let result = try await holdfast("snapshot", verb, "--file", pipe)
+            #expect(result.status == 1)
+            check(result.output.contains("a named pipe"))
+        }
+        #expect(try await holdfast("snapshot", "export", folder.file("copy.db"), "--file", pipe).status == 1)
+    }
+
+    @Test func linesOfAFileThatLacksRowsSayHowMany() async throws {
+        let path = try fill()
+        let whole = try await holdfast("snapshot", "export", folder.file("whole"), "--lines", "--file", path)
+        #expect(whole.status == 0, "\(whole.output)")
+        do {
+            let file = try SnapshotFile(path, .create)
+            // A row under another's name, and one that is not there.
+            try file.write([SnapshotRow(path: "not a holder", revision: 1, fields: [])]) { $0.holders += 1 }
+        }
+        let lacking = try await holdfast("snapshot", "export", folder.file("lacking"), "--lines", "--file", path)
+        #expect(lacking.status == 1)
+        check(lacking.output.contains("2 of 12 rows are missing or damaged"))
+        let lines = try File.text(at: folder.file("lacking"), limit: 1 << 20).split(separator: "\n")
+        #expect(lines.count == 10)
     }
 }

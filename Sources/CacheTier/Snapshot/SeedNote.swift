@@ -15,7 +15,12 @@ struct SeedNote: Sendable, Hashable {
     func covers(_ positions: [StreamPosition]) -> Bool { zip(self.positions, positions).allSatisfy { $0 >= $1 } }
 
     mutating func add(_ other: SeedNote) {
-        positions = zip(positions, other.positions).map { max($0, $1) }
+        if isComplete == other.isComplete {
+            positions = zip(positions, other.positions).map { max($0, $1) }
+        } else if other.isComplete {
+            // How far one reached that lacked holders says nothing of the holders that it lacked.
+            positions = other.positions
+        }
         isComplete = isComplete || other.isComplete
         finishedAt = max(finishedAt, other.finishedAt)
     }
@@ -49,23 +54,27 @@ struct SeedNote: Sendable, Hashable {
     }
 }
 
-/// How far giving back is, as it stands in Redis: whoever comes next goes on there.
+/// How far giving back is, as it stands in Redis beside what was given: whoever was interrupted goes on there. It is of use
+/// only to the one who wrote it, for what it gives: another's snapshot may have rows before it that this one lacked.
 struct SeedCursor: Sendable {
+    /// Who writes it, and what it gives back.
+    private let origin: String
+    /// Whether nothing was left out so far.
+    var isWhole = true
     /// The path of the last row that was given back.
-    var path: String
-    /// What all snapshots that were given back so far reached together.
-    var positions: [StreamPosition]
+    var path = ""
 
-    var text: String { "\(SnapshotMeta.text(positions))\n\(path)" }
-
-    init(path: String, positions: [StreamPosition]) {
-        self.path = path
-        self.positions = positions
+    init(owner: String, former: SnapshotMeta.Former) {
+        origin = "\(owner) \(former.losses) \(SnapshotMeta.text(former.positions))"
     }
 
-    init?(_ text: String) {
-        let parts = text.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let positions = SnapshotMeta.positions(String(parts[0])) else { return nil }
-        self.init(path: String(parts[1]), positions: positions)
+    var text: String { "\(origin)\n\(isWhole ? 1 : 0)\n\(path)" }
+
+    /// Takes over what was written; another's, and what is none, changes nothing.
+    mutating func resume(_ text: String) {
+        let parts = text.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0] == origin, ["0", "1"].contains(parts[1]) else { return }
+        isWhole = parts[1] == "1"
+        path = String(parts[2])
     }
 }

@@ -63,8 +63,8 @@ package final class Snapshot: Service {
         metrics.lag.set(age / .seconds(1))
     }
 
-    /// The store has got back what it had lost: rows are what it has again.
-    func restored() { queue.restored() }
+    /// The store has got back what it had lost: rows are what it has again, unless it lost data again since.
+    func restored(_ former: SnapshotMeta.Former) { queue.restored(former) }
 
     // MARK: Reading
 
@@ -74,16 +74,26 @@ package final class Snapshot: Service {
     /// When the feed was last heard, by the clock of then; also before this process began.
     var lastHeard: Timestamp? { state.now.meta?.heard }
 
-    /// The customer as the snapshot has it; nil when the snapshot has never heard of it, or cannot say.
-    func find(_ key: CustomerKey) async -> SnapshotFound? {
+    /// What the snapshot says of a customer.
+    enum Sighting: Sendable {
+        case found(SnapshotFound)
+        /// It has everybody, and not this one.
+        case never
+        /// It cannot say: it lacks some, or could not be read.
+        case silent
+    }
+
+    /// The customer as the snapshot has it.
+    func find(_ key: CustomerKey) async -> Sighting {
         let found: SnapshotFile.Found?
         do { found = try await reader.find(key.path) } catch {
             failed(error)
-            return nil
+            return .silent
         }
         guard let found else {
             metrics.unknown.increment()
-            return nil
+            guard let meta = state.now.meta, meta.former?.isComplete ?? meta.isComplete else { return .silent }
+            return .never
         }
         // What was told of while it was read is asked for after that.
         let isOutdated = queue.holds(key.path)
@@ -95,16 +105,17 @@ package final class Snapshot: Service {
                     "a row of the snapshot cannot be read; it is read again from the store", ["path": .init(key.path)])
             }
             queue.refresh(key.path)
-            return nil
+            return .silent
         }
         metrics.found.increment()
         let now = state.now
         let isSwept = now.meta?.isComplete == true || now.meta?.sweep == found.sweep
         let heard = isSwept ? now.heard : now.unsweptHeard
-        return SnapshotFound(
-            revision: row.revision, records: records, storedBytes: row.fields.reduce(0) { $0 + $1.value.count },
-            age: heard.map { .since($0) } ?? .unmeasured(now.meta?.heard(ofRowSwept: found.sweep)),
-            isOutdated: isOutdated, isOrphaned: now.meta?.former != nil)
+        return .found(
+            SnapshotFound(
+                revision: row.revision, records: records, storedBytes: row.fields.reduce(0) { $0 + $1.value.count },
+                age: heard.map { .since($0) } ?? .unmeasured(now.meta?.heard(ofRowSwept: found.sweep)),
+                isOutdated: isOutdated, isOrphaned: now.meta?.former != nil))
     }
 
     private func failed(_ failure: SnapshotFailure) {

@@ -85,7 +85,7 @@ extension SnapshotFollower {
             log.warning("holders that the store no longer has are forgotten", ["holders": .init(gone.count)])
             do {
                 let meta = try await writer.remove(gone)
-                state.update { $0.meta = meta }
+                wrote(meta)
             } catch { throw .snapshot(error) }
         }
     }

@@ -61,6 +61,12 @@ final class SnapshotFollower: Sendable {
         var store: String?
         var writtenHeard: ContinuousClock.Instant?
         var complaint = ""
+        /// What the disk did not take; each is over when the same was written. While a disk is full, a place in the feed
+        /// may still be written, and an empty round needs no writing at all.
+        var hasRoundFailed = false
+        var hasFillFailed = false
+        /// How often in a row.
+        var failures = 0
     }
 
     /// Follows until the task is cancelled.
@@ -69,17 +75,21 @@ final class SnapshotFollower: Sendable {
         for await _ in queue.wakes {
             while !Task.isCancelled {
                 let round = queue.takeRound()
+                let writes = state.now.writes
                 do throws(Failure) {
                     if let round {
                         try await carryOut(round, &place)
                         queue.finish(round)
-                    } else if try await !fill(&place) {
+                        if state.now.writes != writes { place.hasRoundFailed = false }
+                    } else if try await fill(&place) {
+                        if state.now.writes != writes { place.hasFillFailed = false }
+                    } else {
                         break
                     }
-                    follows(true, &place)
+                    if !place.hasRoundFailed, !place.hasFillFailed { follows(true, &place) }
                 } catch {
                     if let round { queue.putBack(round) }
-                    await failed(error, &place)
+                    await failed(error, ofRound: round != nil, &place)
                 }
                 metrics.pending.set(Double(queue.count))
             }
@@ -92,7 +102,7 @@ final class SnapshotFollower: Sendable {
         try await open(&place)
         if let begun = round.place {
             try await begin(begun, in: round, &place)
-        } else if round.isRestored, state.now.meta?.former != nil {
+        } else if let restored = round.restored, restored == state.now.meta?.former {
             try await beginFill(&place, since: "the store has got back what it had lost") { $0.former = nil }
             metrics.owes.set(0)
         } else if state.now.meta?.store == nil, let store = place.store {
@@ -141,7 +151,10 @@ final class SnapshotFollower: Sendable {
             begun.heardBefore.map { newest in before.heard.map { newest - $0 < Self.bearableLag } ?? false } ?? true
         let lacksNothing = isCurrent && !round.lostChanges
         try await write([]) { meta in
-            if hasLost, meta.former == nil, let store = meta.store {
+            if hasLost, meta.former != nil {
+                // A round that was interrupted begins at the same place again, which is no other loss.
+                if meta.store != begun.store || meta.positions != begun.positions { meta.former?.losses &+= 1 }
+            } else if hasLost, let store = meta.store {
                 meta.former = SnapshotMeta.Former(
                     store: store, positions: meta.positions, isComplete: meta.isComplete && lacksNothing)
             }
@@ -173,8 +186,15 @@ final class SnapshotFollower: Sendable {
         let joins = state.now.meta?.former != nil
         do {
             let meta = try await writer.write(rows, joining: joins, change)
-            state.update { $0.meta = meta }
+            wrote(meta)
         } catch { throw .snapshot(error) }
+    }
+
+    func wrote(_ meta: SnapshotMeta) {
+        state.update { state in
+            state.meta = meta
+            state.writes &+= 1
+        }
     }
 
     // MARK: Trouble
@@ -213,9 +233,10 @@ final class SnapshotFollower: Sendable {
         guard isFollowing, !was || !place.complaint.isEmpty else { return }
         if !place.complaint.isEmpty { log.info("the snapshot follows again") }
         place.complaint = ""
+        place.failures = 0
     }
 
-    private func failed(_ failure: Failure, _ place: inout Place) async {
+    private func failed(_ failure: Failure, ofRound isRound: Bool, _ place: inout Place) async {
         follows(false, &place)
         if case .snapshot(let error) = failure, error.isOfTheFile {
             metrics.damagedRows.increment()
@@ -226,11 +247,17 @@ final class SnapshotFollower: Sendable {
             place.complaint = "\(error)"
             log.error("the snapshot is not followed; what is in it is still read", ["reason": .init(error)])
         }
+        var pause = settings.pause / 4
         switch failure {
         case .store, .otherStore: _ = await redis.waitUntilConnected(within: settings.pause)
-        case .snapshot: break
+        case .snapshot:
+            if isRound { place.hasRoundFailed = true } else { place.hasFillFailed = true }
+            // With a pause of 2 s up to a minute.
+            pause = min(pause * (1 << min(place.failures, 10)), settings.pause * 30)
+            place.failures &+= 1
         }
-        try? await Task.sleep(for: settings.pause / 4)
+        // Cancelled means draining, which the loop looks for next.
+        try? await Task.sleep(for: pause)
         queue.wake()
     }
 }

@@ -9,11 +9,25 @@ package struct SnapshotMeta: Sendable, Hashable {
         package var store: String
         package var positions: [StreamPosition]
         package var isComplete: Bool
+        /// How often data was lost since then without having been given back. With more than one the rows also have
+        /// what came in between, of which nobody's note can tell.
+        package var losses: Int
 
-        package init(store: String, positions: [StreamPosition], isComplete: Bool) {
+        package init(store: String, positions: [StreamPosition], isComplete: Bool, losses: Int = 1) {
             self.store = store
             self.positions = positions
             self.isComplete = isComplete
+            self.losses = losses
+        }
+
+        /// In one value, as versions that do not know of losses have a checksum over the names that they know.
+        fileprivate var completenessText: String { (isComplete ? "1" : "0") + (losses > 1 ? " \(losses)" : "") }
+
+        fileprivate init(store: String, positions: [StreamPosition], completeness text: String) {
+            let parts = text.split(separator: " ")
+            self.init(
+                store: store, positions: positions, isComplete: parts.first == "1",
+                losses: parts.count > 1 ? Int(parts[1]) ?? 2 : 1)
         }
     }
 
@@ -46,10 +60,11 @@ package struct SnapshotMeta: Sendable, Hashable {
     ]
 
     var values: [(name: String, value: String)] {
-        let values = [
+        let completeness = former?.completenessText ?? "0"
+        let values: [String] = [
             store ?? "", Self.text(positions), heard.map { "\($0.milliseconds)" } ?? "", isComplete ? "1" : "0",
             "\(sweep)", unsweptHeard.map { "\($0.milliseconds)" } ?? "", "\(holders)", former?.store ?? "",
-            former.map { Self.text($0.positions) } ?? "", former?.isComplete == true ? "1" : "0",
+            former.map { Self.text($0.positions) } ?? "", completeness,
         ]
         let pairs = Array(zip(Self.names, values)).map { (name: $0.0, value: $0.1) }
         return pairs + [(name: "checksum", value: Self.checksum(pairs))]
@@ -74,7 +89,7 @@ package struct SnapshotMeta: Sendable, Hashable {
         if let store = values["formerStore"], !store.isEmpty,
             let positions = Self.positions(values["formerPositions"] ?? "")
         {
-            former = Former(store: store, positions: positions, isComplete: values["formerComplete"] == "1")
+            former = Former(store: store, positions: positions, completeness: values["formerComplete"] ?? "")
         }
     }
 

@@ -24,8 +24,8 @@ final class SnapshotQueue: Sendable {
         var heard: ContinuousClock.Instant?
         /// Whether changes were dropped since the last round, so that only a fill can tell what is missing.
         var lostChanges = false
-        /// Whether the store has got back all that it had lost.
-        var isRestored = false
+        /// What the store has got back all of.
+        var restored: SnapshotMeta.Former?
     }
 
     private struct State {
@@ -37,7 +37,7 @@ final class SnapshotQueue: Sendable {
         /// The newest at this place, written or not.
         var newestHeard: ContinuousClock.Instant?
         var lostChanges = false
-        var isRestored = false
+        var restored: SnapshotMeta.Former?
     }
 
     private let bound: Int
@@ -93,8 +93,8 @@ final class SnapshotQueue: Sendable {
     }
 
     /// The store has got back what it had lost.
-    func restored() {
-        state.withLock { $0.isRestored = true }
+    func restored(_ former: SnapshotMeta.Former) {
+        state.withLock { $0.restored = former }
         wake()
     }
 
@@ -111,15 +111,15 @@ final class SnapshotQueue: Sendable {
         state.withLock { state in
             let round = Round(
                 place: state.place, paths: Array(state.paths), positions: state.positions, heard: state.heard,
-                lostChanges: state.lostChanges, isRestored: state.isRestored)
+                lostChanges: state.lostChanges, restored: state.restored)
             guard
                 round.place != nil || !round.paths.isEmpty || round.heard != nil || round.lostChanges
-                    || round.isRestored
+                    || round.restored != nil
             else { return nil }
             state.inHand = state.paths
             state.paths = []
             (state.place, state.positions, state.heard) = (nil, nil, nil)
-            (state.lostChanges, state.isRestored) = (false, false)
+            (state.lostChanges, state.restored) = (false, nil)
             return round
         }
     }
@@ -135,8 +135,7 @@ final class SnapshotQueue: Sendable {
             if state.positions == nil { (state.positions, state.heard) = (round.positions, round.heard) }
             if state.heard == nil { state.heard = round.heard }
             state.lostChanges = state.lostChanges || round.lostChanges
-            // A store that was lost again since has not got back everything.
-            state.isRestored = state.isRestored || round.isRestored && state.place == nil
+            state.restored = state.restored ?? round.restored
         }
     }
 }

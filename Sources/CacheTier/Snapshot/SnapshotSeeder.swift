@@ -5,7 +5,8 @@ internal import Time
 
 /// Gives a store that lost its data what a snapshot has of it, a row after the other, by merging: whatever the store knows
 /// by now stays, and is newer where it is. One does it at a time (a lease in the store); where it is lies in the store, so
-/// whoever comes next goes on there. What was given back twice is the same as once.
+/// it goes on there after an interruption, while another begins with its own first row. What was given back twice is the
+/// same as once.
 package struct SnapshotSeeder: Sendable {
     package enum Failure: Error, Sendable, CustomStringConvertible {
         case store(StoreError)
@@ -107,25 +108,25 @@ package struct SnapshotSeeder: Sendable {
             }
             if isBack { state.maps += 1 }
         }
-        var cursor = try await self.cursor(of: former.store) ?? SeedCursor(path: "", positions: former.positions)
-        // Of rows before the cursor another snapshot was given back, which may have reached less.
-        cursor.positions = zip(cursor.positions, former.positions).map { min($0, $1) }
-        let began = ContinuousClock.now
+        var cursor = SeedCursor(owner: me, former: former)
+        if let text = try await cursorText(of: former.store) { cursor.resume(text) }
         while true {
             if Task.isCancelled { throw .interrupted }
+            let began = ContinuousClock.now
+            let before = state.lineages
             let page: [SnapshotFile.Found]
-            do { page = try await rows(cursor.path, 256) } catch { throw .snapshot(error) }
+            do { page = try await rows(cursor.path, min(256, rate)) } catch { throw .snapshot(error) }
             guard let last = page.last else { break }
             try await give(page, &state)
             cursor.path = last.path
+            cursor.isWhole = cursor.isWhole && state.unreadable == 0 && state.foreign == 0
             try await save(SeedNote.cursorField(former.store), cursor.text)
             state.fraction = min(1, Double(state.rows) / Double(max(1, count)))
             progress(state)
-            let ahead = .seconds(Double(state.lineages) / Double(rate)) - (ContinuousClock.now - began)
-            // Cancelled: the next turn of the loop says so.
-            if ahead > .zero { try? await Task.sleep(for: min(ahead, .seconds(1))) }
+            try await wait(until: began + .seconds(Double(state.lineages - before) / Double(rate)), cursor, former)
         }
-        var note = SeedNote(positions: cursor.positions, isComplete: former.isComplete, finishedAt: clock.now())
+        var note = SeedNote(
+            positions: former.positions, isComplete: former.isComplete && cursor.isWhole, finishedAt: clock.now())
         let before = try await stored { () async throws(StoreError) in
             try await SeedNote.read(of: former.store, from: redis)
         }
@@ -138,6 +139,18 @@ package struct SnapshotSeeder: Sendable {
         state.fraction = 1
         progress(state)
         return state
+    }
+
+    /// Holds the rate; the lease is kept meanwhile, however long that is.
+    private func wait(
+        until end: ContinuousClock.Instant, _ cursor: SeedCursor, _ former: SnapshotMeta.Former
+    ) async throws(Failure) {
+        while true {
+            let rest = end - .now
+            guard rest > .zero else { return }
+            do { try await Task.sleep(for: min(rest, leaseTime / 3)) } catch { throw .interrupted }
+            if end > .now { try await save(SeedNote.cursorField(former.store), cursor.text) }
+        }
     }
 
     private func give(_ page: [SnapshotFile.Found], _ state: inout Progress) async throws(Failure) {
@@ -207,11 +220,11 @@ package struct SnapshotSeeder: Sendable {
         do { try await lease.release() } catch { throw .store(.redis(error)) }
     }
 
-    private func cursor(of store: String) async throws(Failure) -> SeedCursor? {
+    private func cursorText(of store: String) async throws(Failure) -> String? {
         try await stored { () async throws(StoreError) in
             try await StoreLink(redis: redis).send(
                 "HGET", StorageLayout.seedsKey, [.text(SeedNote.cursorField(store))]
-            ).string.flatMap { SeedCursor($0) }
+            ).string
         }
     }
 

@@ -12,6 +12,8 @@ final class SnapshotState: Sendable {
         var heard: ContinuousClock.Instant?
         /// The same for rows that the fill under way has not come to.
         var unsweptHeard: ContinuousClock.Instant?
+        /// How often something was written.
+        var writes: UInt64 = 0
         /// Whether changes are taken in.
         var isFollowing = false
         /// Whether the file turned out to be damaged; another takes its place when there is a store to fill it from.

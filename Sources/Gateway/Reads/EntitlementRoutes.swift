@@ -17,7 +17,7 @@ package struct EntitlementRoutes: Sendable {
     private let apps: [AppID: ReadMetrics]
     private let maximumAge: Duration
     private let clock: WallClock
-    private let log: Log
+    private let unanswered: RareWarning
 
     /// `rules` say who has a purchase once Apple has told of it; `maximumAge` is how long a backend may use an answer of
     /// level S again without asking.
@@ -33,7 +33,7 @@ package struct EntitlementRoutes: Sendable {
         self.apps = Dictionary(apps.map { ($0, ReadMetrics(metrics, app: $0)) }) { first, _ in first }
         self.maximumAge = maximumAge
         self.clock = clock
-        self.log = log
+        unanswered = RareWarning("a read could not be answered", log: log)
     }
 
     package func respond(
@@ -77,7 +77,7 @@ package struct EntitlementRoutes: Sendable {
 
     private func failed(_ error: ReadFailure, _ key: CustomerKey, _ correlation: String) -> HTTPResponse {
         apps[key.app]?.failed.increment()
-        log.warning("a read could not be answered", ["correlation": .init(correlation), "error": .init(error)])
+        unanswered.warn { ["correlation": .init(correlation), "error": .init(error), "times": $0] }
         return Problem.response(to: error, about: key, cache, correlation: correlation)
     }
 

@@ -9,12 +9,14 @@ extension Problem {
     ) -> HTTPResponse {
         let headers = ["Retry-After": "1"]
         switch failure {
-        case .storeUnreachable:
+        case .storeUnreachable, .storeLacksData:
+            let why =
+                failure == .storeLacksData ? "Redis has lost data and not got it back yet" : "Redis cannot be asked now"
             let silence = cache.silence(about: key)
             var response = Problem(
                 .customerNotKnownNow,
-                "Redis cannot be asked now, and nothing was ever heard of this customer here. That does not mean that the "
-                    + "customer has nothing: keep what you knew, and ask again.",
+                "\(why), and nothing was ever heard of this customer here. That does not mean that the customer has "
+                    + "nothing: keep what you knew, and ask again.",
                 headers: headers
             ).response(correlation: correlation, more: silence.fragment)
             response.headers.append("Holdfast-Service-Level", silence.level.rawValue)

@@ -20,9 +20,10 @@ enum MoveCommand {
         2. holdfast move
         3. Set store.kind to redis and queue.kind to rabbitmq, and start again. The spool goes along by itself.
 
-        Start nothing on the new servers before it is done. Interrupted, it goes on where it was when it is run again; run
-        once more afterwards it finds nothing to do. The Redis must be empty: one with another store is left as it is.
-        The files stay where they are; the last events are not sent again.
+        Start nothing on the new servers before it is done. Interrupted, it is simply run again, also when serve ran in
+        between: what it had copied is copied anew. Run once more when it is done it finds nothing to do. A Redis with
+        another store is left as it is; hf: keys that belong to no store are removed. The files stay where they are; the
+        last events are not sent again.
 
           --json           answer as JSON
           --settings FILE  the settings, JSON with // comments (default HOLDFAST_SETTINGS); see holdfast settings
@@ -115,7 +116,8 @@ enum MoveCommand {
             lines.append(
                 store.wasDone
                     ? "Redis has the store already."
-                    : "Redis has the store: \(store.copied) keys copied, \(store.present) were there already.")
+                    : "Redis has the store: \(store.copied) keys copied"
+                        + (store.removed > 0 ? ", \(store.removed) of an interrupted move removed before." : "."))
         }
         if let queue {
             lines.append(
@@ -131,7 +133,7 @@ enum MoveCommand {
         json.beginObject()
         if let store {
             json.member("keysCopied", store.copied)
-            json.member("keysPresent", store.present)
+            json.member("keysRemoved", store.removed)
             json.member("storeWasMovedBefore", store.wasDone)
         }
         if let queue {

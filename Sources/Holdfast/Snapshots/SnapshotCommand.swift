@@ -20,8 +20,9 @@ enum SnapshotCommand {
         info says what is in the file and as of when. verify goes through all of it: every row's checksum, every record,
         the structure of the file.
 
-        export writes a copy to the file TO, which is a snapshot itself; with --lines a line of JSON for each customer,
-        - being standard output.
+        export writes a copy to the new file TO, which is a snapshot itself; with --lines a line of JSON for each customer,
+        - being standard output. Only its owner can read it. Rows that are damaged or missing are counted on standard
+        error, and the exit code is 1 then.
 
         restore gives what the snapshot has to Redis, by merging: what Redis knows stays, and is newer where it is. A
         gateway does so by itself when Redis has lost its data (snapshot.seed); whoever does it, one at a time, goes on
@@ -47,6 +48,7 @@ enum SnapshotCommand {
             throw UsageError(verb == "export" ? "export takes one file to write to" : "\(verb) takes no operands")
         }
         do {
+            try refuseWhatIsNoFile(try path(arguments))
             switch verb {
             case "info": return try info(try path(arguments), asJSON: arguments.has("json"))
             case "verify": return try verify(try path(arguments), asJSON: arguments.has("json"))
@@ -60,6 +62,12 @@ enum SnapshotCommand {
         }
     }
 
+    /// Opening a named pipe would wait for somebody to write to it. What is not there is told of where it is opened.
+    private static func refuseWhatIsNoFile(_ path: String) throws(SnapshotFailure) {
+        guard let facts = try? FileFacts(of: path), let kind = facts.otherKind else { return }
+        throw .foreign("it is \(kind), no regular file; name one with --file")
+    }
+
     static func path(_ arguments: CommandArguments) throws -> String {
         if let file = arguments.value("file") { return file }
         let settings = try HoldfastSettings.load(path: arguments.value("settings"))
@@ -70,7 +78,7 @@ enum SnapshotCommand {
 
     private static func info(_ path: String, asJSON: Bool) throws -> Int32 {
         let file = try SnapshotFile(path, .readOnly)
-        let (meta, bytes) = (file.meta, try file.bytes)
+        let (meta, bytes) = (file.meta, try size(of: file))
         if asJSON {
             var json = JSONWriter()
             json.beginObject()
@@ -96,6 +104,10 @@ enum SnapshotCommand {
             print("the store lost its data; what it had as \(former.store) has not been given back to it yet")
         }
         return 0
+    }
+
+    private static func size(of file: SnapshotFile) throws(SnapshotFailure) -> Int64 {
+        do { return try file.bytes } catch { throw .sqlite(error) }
     }
 
     private static func verify(_ path: String, asJSON: Bool) throws -> Int32 {
@@ -138,40 +150,68 @@ enum SnapshotCommand {
     // MARK: Copying
 
     private static func export(_ path: String, to target: String, asLines: Bool) throws -> Int32 {
-        if target != "-", access(target, F_OK) == 0 {
-            throw UsageError("\(target) is there already; name another file")
-        }
+        guard !target.isEmpty else { throw UsageError("the file to write to has no name; name one, such as copy.db") }
+        if target == "-", !asLines { throw UsageError("a copy is a file; --lines can go to standard output") }
         let file = try SnapshotFile(path, .readOnly)
+        let output = target == "-" ? STDOUT_FILENO : try create(target)
+        defer { if target != "-" { close(output) } }
         guard asLines else {
-            if target == "-" { throw UsageError("a copy is a file; --lines can go to standard output") }
-            try file.copy(to: target)
+            // SQLite fills a file that is empty, and leaves its mode as it is.
+            do { try file.copy(to: target) } catch {
+                unlink(target)
+                Console.error("\(target) could not be written: \(error)")
+                return 1
+            }
             return 0
         }
-        let output = target == "-" ? STDOUT_FILENO : open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard output >= 0 else { throw SystemError(call: "open \(target)") }
-        defer { if target != "-" { close(output) } }
-        var (last, damaged) = ("", 0)
+        do { return try write(file, to: output, named: target) } catch let error as SystemError {
+            Console.error("\(error)")
+            return 1
+        }
+    }
+
+    /// A new file that only its owner can read.
+    private static func create(_ target: String) throws -> Int32 {
+        let output = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard output < 0 else { return output }
+        let failure = SystemError(call: "open \(target)")
+        if failure.code == EEXIST { throw UsageError("\(target) is there already; name another file") }
+        throw UsageError("\(failure); name a file in a folder that is there and can be written to")
+    }
+
+    /// A line a holder; 1 when the file has not all of those that it says it has.
+    private static func write(_ file: SnapshotFile, to output: Int32, named target: String) throws -> Int32 {
+        let counted = file.meta.holders
+        var (last, found, written) = ("", Int64(0), Int64(0))
         while true {
-            let page = try file.rows(after: last, limit: 500)
+            let page: [SnapshotFile.Found]
+            do throws(SnapshotFailure) { page = try file.page(after: last, limit: 500) } catch {
+                // What is behind the damage is missing, and is counted as that.
+                guard error.isOfTheFile else { throw error }
+                Console.error("\(file.path): \(error)")
+                break
+            }
             guard let next = page.last?.path, next > last else { break }
             last = next
             var lines: [UInt8] = []
-            for found in page {
-                guard let line = found.row.flatMap(line) else {
-                    damaged += 1
-                    continue
-                }
+            for row in page {
+                found += 1
+                guard let line = row.row.flatMap(line) else { continue }
+                written += 1
                 lines += line
             }
             var rest = lines[...]
             while !rest.isEmpty {
-                let count = rest.withUnsafeBytes { write(output, $0.baseAddress, $0.count) }
+                let count = rest.withUnsafeBytes { Glibc.write(output, $0.baseAddress, $0.count) }
                 guard count > 0 else { throw SystemError(call: "write \(target)") }
                 rest = rest.dropFirst(count)
             }
         }
-        if damaged > 0 { Console.error("\(damaged) rows could not be read and were left out") }
-        return damaged > 0 ? 1 : 0
+        try file.readMeta()
+        // While a gateway writes it its number may move, and then says nothing about the rows that were met.
+        let all = counted == file.meta.holders ? max(counted, found) : found
+        if written < all { Console.error("\(all - written) of \(all) rows are missing or damaged, and were left out") }
+        return written < all ? 1 : 0
     }
 
     /// A holder as a line of JSON; the records as they are stored.

@@ -17,6 +17,8 @@ package actor RedisCluster: RedisLink {
     private let loop: EventLoop
     private let metrics: Metrics
     private let log: Log
+    /// For the clients, which name themselves.
+    private let clientLog: Log
     private let connected = Atomic(false)
     private let generation = Atomic(0)
     private let redirections: Counter
@@ -54,6 +56,7 @@ package actor RedisCluster: RedisLink {
         self.loop = loop
         self.metrics = metrics
         self.log = log.part("redis").with(["client": .init(name)])
+        clientLog = log
         commandTimeout = settings.commandTimeout
         redirections = metrics.counter(
             "holdfast_redis_redirections_total", "Commands that a cluster's node sent elsewhere or told to wait.",
@@ -149,7 +152,7 @@ package actor RedisCluster: RedisLink {
         if let node = nodes[address] { return node }
         let client = RedisClient(
             name: "\(name) \(address)", settings: settings, route: .fixed(address), loop: loop, metrics: metrics,
-            log: log)
+            log: clientLog)
         let started = Task(name: "redis-node") {
             await client.tell { [weak self] isConnected in self?.assumeIsolated { $0.changed(address, isConnected) } }
             await client.start()

@@ -7,7 +7,11 @@ internal import Runtime
 actor SentinelAdvice {
     private let masterName: String
     private let sentinels: [RedisClient]
+    private let log: Log
+    /// What the log was told since all answered.
+    private var told = Silence.none
     private var isStarted = false
+    private var isClosed = false
     private let loop: EventLoop
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -15,12 +19,14 @@ actor SentinelAdvice {
     init(name: String, settings: RedisSettings, loop: EventLoop, metrics: Metrics, log: Log) {
         self.loop = loop
         masterName = settings.masterName
+        self.log = log.part("redis").with(["client": .init(name)])
         sentinels = settings.seeds.map { address in
             var own = settings
             (own.user, own.password, own.database) = (settings.sentinelUser, settings.sentinelPassword, 0)
+            // One line for all of them says more than one of each.
             return RedisClient(
                 name: "\(name) sentinel \(address)", settings: own, route: .fixed(address), loop: loop,
-                metrics: metrics, log: log)
+                metrics: metrics, log: .discarding)
         }
     }
 
@@ -43,11 +49,32 @@ actor SentinelAdvice {
             for await answer in group { answers.append(answer) }
             return answers
         }
+        note(answers)
         if let best = answers.compactMap({ try? $0.get() }).max(by: { $0.epoch < $1.epoch }) { return best.master }
         // A refusal says more than a silence.
         var reason = RedisError(.unreachable, "no sentinel answers")
         for case .failure(let error) in answers where reason.code != .refused { reason = error }
         throw RedisError(reason.code == .refused ? .refused : .unreachable, "sentinels: \(reason.message)")
+    }
+
+    private enum Silence: Int { case none, ofSome, ofAll }
+
+    /// Tells of a silence once, and once more when it becomes one of all, however often it is met with.
+    private func note(_ answers: [Result<Answer, RedisError>]) {
+        guard !isClosed else { return }
+        var reasons: [String] = []
+        for case .failure(let error) in answers { reasons.append(error.description) }
+        guard let reason = reasons.first else {
+            if told != .none { log.info("all sentinels answer", ["of": .init(answers.count)]) }
+            told = .none
+            return
+        }
+        let silence = reasons.count == answers.count ? Silence.ofAll : .ofSome
+        guard silence.rawValue > told.rawValue else { return }
+        told = silence
+        log.warning(
+            "sentinels do not answer",
+            ["silent": .init(reasons.count), "of": .init(answers.count), "reason": .init(reason)])
     }
 
     private static func ask(_ sentinel: RedisClient, for name: String) async throws(RedisError) -> Answer {
@@ -72,7 +99,7 @@ actor SentinelAdvice {
     }
 
     func close() async {
-        isStarted = true
+        (isStarted, isClosed) = (true, true)
         for sentinel in sentinels { await sentinel.close() }
     }
 }
