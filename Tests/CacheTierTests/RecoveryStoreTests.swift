@@ -66,6 +66,52 @@ import Time
         }
     }
 
+    @Test func commandsThatNobodyBroughtToAnEndAreKeptUpToABound() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let store = store(redis, AppID(RedisServer.uniqueApp("recovery")))
+            try await store.add(job("busy", at: Self.noon - .seconds(9999)))
+            #expect(try await store.take("busy"))
+            for number in 0..<30 { try await store.add(job("left-\(number)", at: Self.noon + .seconds(number))) }
+            let names = try await store.jobs().map(\.name)
+            #expect(names.count == RecoveryStore.kept + 1)
+            #expect(names.first == "left-29")
+            // Somebody is at it.
+            #expect(names.last == "busy")
+        }
+    }
+
+    @Test(arguments: ["soon", "", "nan", "inf", "1e300", "-99999999999999999999", "1764003600000"])
+    func aLastTimeThatCannotBeIsASilence(_ heard: String) async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let store = store(redis, AppID(RedisServer.uniqueApp("recovery")))
+            _ = try await redis.send(["HSET", .text(store.key), "heard:consumer", .text(heard)])
+            let silence = Duration.seconds(120)
+            let silent = try #require(try await store.beat(.consumer, at: Self.noon, silence: silence))
+            #expect(silent >= silence)
+            let gap = BackfillGap(.consumersSilent, from: Self.noon - silence, until: Self.noon)
+            #expect(try await store.standing().gaps == [gap])
+            try await store.clear([gap])
+            // From now on it is right.
+            #expect(try await store.beat(.consumer, at: Self.noon + .seconds(60), silence: silence) == nil)
+            #expect(try await store.beat(.consumer, at: Self.noon + .seconds(360), silence: silence) == .seconds(300))
+        }
+    }
+
+    @Test func aGapThatEndsAheadEndsNow() async throws {
+        try await withRedis(try await RedisServer.shared()) { redis in
+            let store = store(redis, AppID(RedisServer.uniqueApp("recovery")))
+            let gap = BackfillGap(.refused, from: Self.noon - .seconds(60), until: Self.noon + .seconds(86_400))
+            try await store.note(gap)
+            let capped = try await store.cap(gap, at: Self.noon)
+            #expect(capped == BackfillGap(.refused, from: Self.noon - .seconds(60), until: Self.noon))
+            #expect(try await store.standing().gaps == [capped])
+            // One that began ahead began at least so much earlier as it ends ahead.
+            let ahead = BackfillGap(.gatewaysSilent, from: Self.noon + .seconds(60), until: Self.noon + .seconds(90))
+            let expected = BackfillGap(.gatewaysSilent, from: Self.noon - .seconds(90), until: Self.noon)
+            #expect(ahead.capped(at: Self.noon) == expected)
+        }
+    }
+
     @Test func whatManyProcessesNoticeAtOnceBecomesOneRecovery() async throws {
         try await withRedis(try await RedisServer.shared()) { redis in
             let store = store(redis, AppID(RedisServer.uniqueApp("recovery")))

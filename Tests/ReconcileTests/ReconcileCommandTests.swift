@@ -122,6 +122,34 @@ import Time
     @Test func mistakesAreNamed() async throws {
         #expect(try await holdfast().status == 2)
         #expect(try await holdfast("--plan", "--status").status == 2)
+        #expect(try await holdfast("").status == 2)
+        #expect(try await holdfast(" ").status == 2)
+        #expect(try await holdfast("--transaction", "").status == 2)
         #expect(try await holdfast("--help").status == 0)
+    }
+
+    private func drift(_ cause: Drift.Cause?) -> Drift {
+        let lineage = LineageID(app: app, environment: .production, originalTransactionID: "100")
+        return Drift(
+            id: "a", lineage: lineage, transactionID: "101", purpose: .reconcile,
+            foundAt: Timestamp(milliseconds: 1_764_000_000_000),
+            differences: [
+                Drift.Difference(.status, ours: "1", apples: "2", tellers: [.expired], since: nil, cause: cause)
+            ], before: .active, after: .expired)
+    }
+
+    @Test func whatIsNotListedIsJudgedToo() {
+        #expect(DriftCommand.exitCode([drift(.late), drift(.lost)]) == 1)
+        #expect(DriftCommand.exitCode([drift(.late), drift(nil)]) == 0)
+        let text = DriftCommand.text([drift(.late)], more: 3, [], open: 0, since: nil)
+        #expect(text.contains("and 3 more"))
+    }
+
+    @Test func nothingSinceATimeIsNotNothingAtAll() {
+        let clean = "Nothing that Apple answered had not been told"
+        let counts = [DriftStore.Count(field: .status, cause: .lost, count: 2)]
+        let since = Timestamp(milliseconds: 1_764_000_000_000)
+        #expect(!DriftCommand.text([], more: 0, counts, open: 0, since: since).contains(clean))
+        #expect(DriftCommand.text([], more: 0, [], open: 0, since: since).contains(clean))
     }
 }

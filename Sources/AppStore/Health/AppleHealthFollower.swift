@@ -21,7 +21,13 @@ package final class AppleHealthFollower: Service {
     package func start() {
         task.withLock { task in
             guard task == nil else { return }
-            task = Task(name: name) { [changes, follow] in for await change in changes { await follow(change) } }
+            task = Task(name: name) { [changes, follow] in
+                for await change in changes {
+                    // What has piled up is given out even then.
+                    guard !Task.isCancelled else { return }
+                    await follow(change)
+                }
+            }
         }
     }
 

@@ -162,6 +162,11 @@ package final class AppleHealthMonitor: Service {
         state.withLock { $0.subjects[AppleStore(app, environment)]?.tracker.health ?? .notAsked }
     }
 
+    /// Whether Apple answered 401 to the last call that says anything of the key. Never waits.
+    package func isKeyRefused(of app: AppID, _ environment: StoreEnvironment) -> Bool {
+        state.withLock { $0.subjects[AppleStore(app, environment)]?.keyRefusedAt != nil }
+    }
+
     /// All changes from now on, in their order, until the monitor is drained. Who listens too slowly misses the oldest.
     package func changes() -> AsyncStream<Change> {
         let (stream, continuation) = AsyncStream.makeStream(of: Change.self, bufferingPolicy: .bufferingNewest(1024))

@@ -21,6 +21,13 @@ package struct BackfillGap: Sendable, Hashable {
         self.until = max(from, until)
     }
 
+    /// One whose end lies after `now` ends now. How far ahead the clock was that began it nobody knows: at least so far as
+    /// its end is.
+    func capped(at now: Timestamp) -> BackfillGap {
+        guard until > now else { return self }
+        return BackfillGap(cause, from: from > now ? now - (until - now) : from, until: now)
+    }
+
     // MARK: In Redis: a field for each cause, which only widens until it is removed
 
     var field: String { Self.field(cause) }

@@ -77,7 +77,24 @@ extension RecoveryStore {
         }
     }
 
-    /// Says that a process of this role is there. If none was for longer than `silence`, that is a gap, whose length is
+    /// Enters one whose end lies ahead, as a clock had it that was ahead, as one until `now`: else no check would ever reach
+    /// over it. Returns what is to be read over.
+    package func cap(_ gap: BackfillGap, at now: Timestamp) async throws(StoreError) -> BackfillGap {
+        let capped = gap.capped(at: now)
+        guard capped != gap else { return gap }
+        let isCapped =
+            try await link.evaluate(
+                GapScripts.replace, keys: [key], arguments: [.text(gap.field), .text(gap.value), .text(capped.value)])
+            != nil
+        // It has widened since, and is looked at again with the next check.
+        return isCapped ? capped : gap
+    }
+
+    /// Clocks of two processes may differ by so much.
+    private static let skew = Duration.seconds(10)
+
+    /// Says that a process of this role is there. What Redis says of the last time but cannot be, as a clock had it that was
+    /// ahead, counts as a silence: nobody knows how long it was. If none was for longer than `silence`, that is a gap, whose length is
     /// returned.
     @discardableResult
     package func beat(_ role: Role, at now: Timestamp, silence: Duration) async throws(StoreError) -> Duration? {
@@ -86,6 +103,7 @@ extension RecoveryStore {
             arguments: [
                 "heard:\(role.rawValue)", RedisArgument(now.milliseconds),
                 RedisArgument(Int64(silence / .milliseconds(1))), .text(BackfillGap.field(role.silence)),
+                RedisArgument(Int64(Self.skew / .milliseconds(1))),
             ])
         return silent.map { .milliseconds(Int64(clamping: $0)) }
     }
@@ -117,7 +135,16 @@ private enum GapScripts {
         return redis.call('HDEL', KEYS[1], ARGV[1])
         """)
 
-    /// Answers for how long nobody was there, if that was too long. KEYS: hash. ARGV: field, now, silence, field of the gap.
+    /// KEYS: hash. ARGV: field, what was seen, value.
+    static let replace = RedisScript(
+        """
+        if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+        redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+        return 1
+        """)
+
+    /// Answers for how long nobody was there, if that was too long.
+    /// KEYS: hash. ARGV: field, now, silence, field of the gap, how far ahead another clock may be.
     static let beat = RedisScript(
         widen + """
             local heard = redis.call('HGET', KEYS[1], ARGV[1])
@@ -125,7 +152,13 @@ private enum GapScripts {
                 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
                 return 0
             end
-            local silent = tonumber(ARGV[2]) - tonumber(heard)
+            local last = string.match(heard, '^%-?%d+$') and #heard < 16 and tonumber(heard)
+            if not last or last > tonumber(ARGV[2]) + tonumber(ARGV[5]) then
+                redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+                widen(ARGV[4], string.format('%.0f', tonumber(ARGV[2]) - tonumber(ARGV[3])), ARGV[2])
+                return math.max(1, tonumber(ARGV[3]))
+            end
+            local silent = tonumber(ARGV[2]) - last
             if silent > 0 then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
             if silent <= tonumber(ARGV[3]) then return 0 end
             widen(ARGV[4], heard, ARGV[2])

@@ -18,7 +18,7 @@ package struct RecoveryStore: Sendable {
         }
     }
 
-    /// Finished ones kept.
+    /// Finished ones kept, and as many commands that were never brought to an end.
     package static let kept = 20
 
     package let app: AppID
@@ -103,7 +103,14 @@ package struct RecoveryStore: Sendable {
     }
 
     private func prune() async throws(StoreError) {
-        for old in try await jobs().filter({ $0.phase == .done && $0.cause != .regular }).dropFirst(Self.kept) {
+        let all = try await jobs()
+        for old in all.filter({ $0.phase == .done && $0.cause != .regular }).dropFirst(Self.kept) {
+            _ = try await link.send("HDEL", key, ["j:\(old.name)"])
+        }
+        // Those that an operator left lying; not what somebody is at.
+        for old in all.filter({ $0.phase < .done && $0.cause == .command }).dropFirst(Self.kept) {
+            let lease = StorageLayout.recoveryLease(old.name, app, environment)
+            guard try await link.send("GET", lease).string == nil else { continue }
             _ = try await link.send("HDEL", key, ["j:\(old.name)"])
         }
     }

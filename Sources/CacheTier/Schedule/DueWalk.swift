@@ -18,7 +18,8 @@ package struct DueWalk: Sendable {
 
     /// In one sorted set: from which score on, and how many of that score were seen.
     private struct Place {
-        var from: Timestamp?
+        /// As Redis gave it.
+        var from: String?
         var offset = 0
     }
 
@@ -40,12 +41,12 @@ package struct DueWalk: Sendable {
     package mutating func next() async throws(StoreError) -> [LineageRecord]? {
         guard let subject = rest.first else { return nil }
         let key = StorageLayout.due(subject.urgency, app, environment, partition: subject.partition)
-        let from: RedisArgument = place.from.map { RedisArgument($0.milliseconds) } ?? "-inf"
+        let from: RedisArgument = place.from.map { .text($0) } ?? "-inf"
         let until: RedisArgument = subject.urgency == .access ? "+inf" : RedisArgument(now.milliseconds)
         let found = try await link.send(
             "ZRANGEBYSCORE", key,
             [from, until, "WITHSCORES", "LIMIT", RedisArgument(place.offset), RedisArgument(limit)]
-        ).scores
+        ).entries
         if found.count < limit {
             rest = rest.dropFirst()
             place = Place()
@@ -54,7 +55,8 @@ package struct DueWalk: Sendable {
             place = Place(from: last, offset: last == place.from ? place.offset + found.count : 0)
         }
         let (app, environment) = (app, environment)
-        return try await link.each(found.map(\.member)) { (link, member) async throws(StoreError) -> LineageRecord? in
+        return try await link.each(found.map { String(decoding: $0.member, as: UTF8.self) }) {
+            (link, member) async throws(StoreError) -> LineageRecord? in
             guard let (holder, lineage) = LineageSchedule.parse(member, app, environment) else { return nil }
             return try await LineageReader(link: link, keys: StoredLineageKeys(lineage)).copy(of: holder).record
         }.compactMap(\.self)

@@ -15,14 +15,17 @@ package struct DueWork: Sendable {
     package let environment: StoreEnvironment
     private let link: StoreLink
     private let clock: WallClock
+    private let strays: ScheduleStrays
 
     package init(
-        redis: any RedisCommands, app: AppID, environment: StoreEnvironment, clock: WallClock = .system
+        redis: any RedisCommands, app: AppID, environment: StoreEnvironment, clock: WallClock = .system,
+        metrics: Metrics = Metrics(), log: Log = .discarding
     ) {
         link = StoreLink(redis: redis)
         self.app = app
         self.environment = environment
         self.clock = clock
+        strays = ScheduleStrays(app, environment, metrics: metrics, log: log)
     }
 
     // MARK: Claiming
@@ -157,6 +160,8 @@ package struct DueWork: Sendable {
         let partition: Int
         let member: String
         let since: Timestamp
+        /// As Redis gave it.
+        let score: String
         let holder: Holder
         let lineage: LineageID
     }
@@ -173,15 +178,17 @@ package struct DueWork: Sendable {
     private func entries(_ urgency: Urgency, by now: Timestamp, limit: Int) async throws(StoreError) -> [Entry] {
         let found = try await link.each(Array(0..<StorageLayout.partitions)) {
             (link, partition) async throws(StoreError) in
-            let reply = try await link.send(
-                "ZRANGEBYSCORE", key(urgency, partition),
-                ["-inf", RedisArgument(now.milliseconds), "WITHSCORES", "LIMIT", "0", RedisArgument(limit)])
-            return reply.scores.compactMap { member, score -> Entry? in
-                guard let (holder, lineage) = LineageSchedule.parse(member, app, environment) else { return nil }
-                return Entry(partition: partition, member: member, since: score, holder: holder, lineage: lineage)
+            let part = try await SchedulePart.due(
+                in: key(urgency, partition), partition, app, environment, by: now, limit: limit, link)
+            let entries = part.entries.map {
+                Entry(
+                    partition: partition, member: $0.member, since: $0.at, score: $0.score, holder: $0.holder,
+                    lineage: $0.lineage)
             }
+            return (entries: entries, removed: part.removed)
         }
-        return found.flatMap(\.self)
+        strays.removed(found.reduce(0) { $0 + $1.removed })
+        return found.flatMap(\.entries)
     }
 
     private func claim(
@@ -189,7 +196,7 @@ package struct DueWork: Sendable {
     ) async throws(StoreError) -> [DueLineage] {
         let parts = Dictionary(grouping: entries, by: \.partition).map(\.value)
         let ours = try await link.each(parts) { (link, part) async throws(StoreError) in
-            let seen = part.flatMap { [.text($0.member), RedisArgument($0.since.milliseconds)] as [RedisArgument] }
+            let seen = part.flatMap { [.text($0.member), .text($0.score)] as [RedisArgument] }
             let reply: RedisReply
             do throws(RedisError) {
                 reply = try await link.redis.evaluate(
@@ -212,18 +219,5 @@ package struct DueWork: Sendable {
             }
             return isOurs ? due : nil
         }.compactMap(\.self)
-    }
-}
-
-extension RedisReply {
-    /// Members with their scores, as WITHSCORES gives them.
-    var scores: [(member: String, score: Timestamp)] {
-        let values = array ?? []
-        return stride(from: 0, to: values.count - 1, by: 2).compactMap { pair in
-            guard let member = values[pair].string, let score = values[pair + 1].string.flatMap(Double.init),
-                let milliseconds = Int64(exactly: score.rounded())
-            else { return nil }
-            return (member, Timestamp(milliseconds: milliseconds))
-        }
     }
 }

@@ -21,7 +21,7 @@ package struct ReconcileSettings: Sendable {
             "reconcile.automatic", default: isAutomatic,
             "Consumers ask Apple about subscriptions when they are due; see holdfast reconcile --plan.")
         lookEvery = settings.duration(
-            "reconcile.lookEvery", default: lookEvery, in: .milliseconds(50) ... .seconds(60),
+            "reconcile.lookEvery", default: lookEvery, in: .milliseconds(200) ... .seconds(60),
             "How often a consumer looks in Redis for what is due.")
         lease = settings.duration(
             "reconcile.lease", default: lease, in: .seconds(10) ... .seconds(3600),

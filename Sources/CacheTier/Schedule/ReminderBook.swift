@@ -14,6 +14,8 @@ package struct ReminderBook: Sendable {
         package let lineage: LineageID
         package let holder: Holder
         package let at: Timestamp
+        /// As Redis gave it.
+        fileprivate let score: String
         fileprivate let partition: Int
         fileprivate let member: String
     }
@@ -39,16 +41,19 @@ package struct ReminderBook: Sendable {
     private let rules: StoreRules
     private let clock: WallClock
     private let lease: Lease
+    private let strays: ScheduleStrays
 
     package init(
         redis: any RedisCommands, app: AppID, environment: StoreEnvironment, rules: StoreRules,
-        clock: WallClock = .system, leaseTime: Duration = .seconds(30)
+        clock: WallClock = .system, leaseTime: Duration = .seconds(30), metrics: Metrics = Metrics(),
+        log: Log = .discarding
     ) {
         link = StoreLink(redis: redis)
         self.app = app
         self.environment = environment
         self.rules = rules
         self.clock = clock
+        strays = ScheduleStrays(app, environment, metrics: metrics, log: log)
         lease = Lease(
             redis: redis, key: StorageLayout.remindLease(app, environment), owner: Lease.newOwner(), time: leaseTime)
     }
@@ -71,15 +76,17 @@ package struct ReminderBook: Sendable {
         let now = clock.now()
         let found = try await link.each(Array(0..<StorageLayout.partitions)) {
             (link, partition) async throws(StoreError) in
-            let reply = try await link.send(
-                "ZRANGEBYSCORE", key(partition),
-                ["-inf", RedisArgument(now.milliseconds), "WITHSCORES", "LIMIT", "0", RedisArgument(limit)])
-            return reply.scores.compactMap { member, score -> Entry? in
-                guard let (holder, lineage) = LineageSchedule.parse(member, app, environment) else { return nil }
-                return Entry(lineage: lineage, holder: holder, at: score, partition: partition, member: member)
+            let part = try await SchedulePart.due(
+                in: key(partition), partition, app, environment, by: now, limit: limit, link)
+            let entries = part.entries.map {
+                Entry(
+                    lineage: $0.lineage, holder: $0.holder, at: $0.at, score: $0.score, partition: partition,
+                    member: $0.member)
             }
+            return (entries: entries, removed: part.removed)
         }
-        return Array(found.flatMap(\.self).sorted { $0.at < $1.at }.prefix(limit))
+        strays.removed(found.reduce(0) { $0 + $1.removed })
+        return Array(found.flatMap(\.entries).sorted { $0.at < $1.at }.prefix(limit))
     }
 
     /// How many are due now, and how many are entered at all.
@@ -120,17 +127,18 @@ package struct ReminderBook: Sendable {
     }
 
     /// Notes that it was said, if it was, and moves the entry on to the next reminder; one that was entered anew meanwhile
-    /// stays.
-    package func settle(_ entry: Entry, _ finding: Finding) async throws(StoreError) {
+    /// stays. False when nothing was moved.
+    @discardableResult
+    package func settle(_ entry: Entry, _ finding: Finding) async throws(StoreError) -> Bool {
         let said = finding.reminder
         let kept = said.map { max(1000, ($0.end - clock.now()) / .milliseconds(1)) + 86_400_000 }
-        _ = try await link.evaluate(
+        return try await link.evaluate(
             ReminderScripts.settle, keys: [key(entry.partition), notes(entry)],
             arguments: [
-                .text(entry.member), RedisArgument(entry.at.milliseconds),
+                .text(entry.member), .text(entry.score),
                 finding.next.map { RedisArgument($0.at.milliseconds) } ?? "", .text(said.map(Self.note) ?? ""),
                 RedisArgument(Int64(kept ?? 0)),
-            ])
+            ]) != nil
     }
 
     private func key(_ partition: Int) -> String {
@@ -149,12 +157,12 @@ package struct ReminderBook: Sendable {
 private enum ReminderScripts {
     /// KEYS: reminders, note. ARGV: member, score seen, next score or nothing, note or nothing, how long that is kept.
     static let settle = RedisScript(
-        """
-        if ARGV[4] ~= '' then redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5]) end
-        local is = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '')
-        if not is or is ~= tonumber(ARGV[2]) then return 0 end
-        if ARGV[3] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
-        else redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
-        return 1
-        """)
+        DueScripts.same + """
+            if ARGV[4] ~= '' then redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5]) end
+            if not same(redis.call('ZSCORE', KEYS[1], ARGV[1]), ARGV[2]) then return 0 end
+            if ARGV[3] == '' then return redis.call('ZREM', KEYS[1], ARGV[1]) end
+            if same(ARGV[2], ARGV[3]) then return 0 end
+            redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+            return 1
+            """)
 }

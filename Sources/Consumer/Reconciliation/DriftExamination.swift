@@ -83,8 +83,9 @@ package struct DriftExamination: Sendable {
     /// Clocks of two consumers may differ by this much.
     private static let skew = Duration.seconds(5)
 
-    /// Examines what is due; false when nothing was.
+    /// Examines what is due; false when nothing was, or the process ends: what is put off then is due for others.
     package func examineDue() async throws(StoreError) -> Bool {
+        guard !Task.isCancelled else { return false }
         let due = try await store.take(app, environment, at: clock.now(), limit: Self.batch, lease: Self.lease)
         for drift in due {
             if Task.isCancelled {
@@ -94,7 +95,7 @@ package struct DriftExamination: Sendable {
             }
             try await examine(drift)
         }
-        return !due.isEmpty
+        return !due.isEmpty && !Task.isCancelled
     }
 
     private func examine(_ drift: Drift) async throws(StoreError) {
@@ -107,9 +108,10 @@ package struct DriftExamination: Sendable {
                 examined.differences[index].notificationUUID = uuid
             }
         case .failure(let failure):
-            guard failure.isFinal || clock.now() - drift.foundAt > Self.patience else {
+            let isEnding = Task.isCancelled || failure.kind == .cancelled
+            guard !isEnding, failure.isFinal || clock.now() - drift.foundAt > Self.patience else {
                 log.info("a difference could not be examined, and is later", ["reason": .init(failure)])
-                let again: Duration = failure.kind == .cancelled ? .zero : Self.again
+                let again: Duration = isEnding ? .zero : Self.again
                 return try await store.putOff(drift, until: clock.now() + again)
             }
             for index in drift.differences.indices { examined.differences[index].cause = .unknown }

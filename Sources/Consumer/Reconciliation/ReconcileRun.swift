@@ -13,21 +13,25 @@ package struct ReconcileRun: Sendable {
     private let rules: StoreRules
     private let checking: LineageCheck
     private let health: @Sendable () -> AppleHealth
+    private let isKeyRefused: @Sendable () -> Bool
     private let clock: WallClock
     private let metrics: ReconcileMetrics
     private let log: Log
 
+    /// `isKeyRefused` says whether Apple is known to refuse the key and somebody else notices when it is taken again.
     package init(
         due: DueWork, store: LineageStore, rules: StoreRules,
         publisher: any MessagePublisher, names: BrokerNames, drift: DriftExamination? = nil,
         clock: WallClock = .system, metrics: Metrics = Metrics(), log: Log = .discarding,
-        health: @escaping @Sendable () -> AppleHealth, ask: @escaping LineageCheck.Ask
+        health: @escaping @Sendable () -> AppleHealth, isKeyRefused: @escaping @Sendable () -> Bool = { false },
+        ask: @escaping LineageCheck.Ask
     ) {
         self.due = due
         self.drift = drift
         self.store = store
         self.rules = rules
         self.health = health
+        self.isKeyRefused = isKeyRefused
         self.clock = clock
         self.metrics = ReconcileMetrics(metrics, app: due.app, environment: due.environment)
         self.log = log.part("reconcile").with(["app": .init(due.app), "environment": .init(due.environment.rawValue)])
@@ -35,9 +39,10 @@ package struct ReconcileRun: Sendable {
             rules: rules, publisher: publisher, names: names, clock: clock, log: self.log, ask: ask)
     }
 
-    /// How many of `lanes` may ask now: probes see to it that Apple's return is noticed.
+    /// How many of `lanes` may ask now: probes see to it that Apple's return is noticed, and that the key is taken again.
     func lanes(of lanes: Int) -> Int {
-        switch health() {
+        guard !isKeyRefused() else { return 0 }
+        return switch health() {
         case .fine, .notAsked: lanes
         case .degraded: 1
         case .unreachable: 0
@@ -80,6 +85,8 @@ package struct ReconcileRun: Sendable {
             let asked: Cadence.Asked =
                 switch report.answer {
                 case .success: .answered(clock.now())
+                // Asked again soon it would say the same; but with another key it would not.
+                case .failure where report.verdict == .failed && !isKeyRefused(): .answered(clock.now())
                 case .failure: .failed(clock.now())
                 }
             // Nothing, where the answer or other news has entered another time since.

@@ -61,7 +61,9 @@ package final class Reconciler: Service {
     private func examine(_ drift: DriftExamination, _ run: ReconcileRun) async {
         while true {
             if isReady(), run.lanes(of: settings.lanes) > 0 {
-                do throws(StoreError) { while try await drift.examineDue() {} } catch {
+                do throws(StoreError) {
+                    while !Task.isCancelled, try await drift.examineDue() {}
+                } catch {
                     log.warning("differences could not be examined", ["error": .init(error)])
                 }
             }

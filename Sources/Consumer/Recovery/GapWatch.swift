@@ -66,25 +66,32 @@ package final class GapWatch: Service {
 
     func beat() async {
         for store in stores {
-            do throws(StoreError) { try await tell(store) } catch {
-                log.debug(
-                    "Redis was not told that this process is there",
-                    [
-                        "app": .init(store.app), "environment": .init(store.environment.rawValue),
-                        "error": .init(error),
-                    ])
+            let log = log.with(["app": .init(store.app), "environment": .init(store.environment.rawValue)])
+            // None of them waits for another to work.
+            await attempt("Redis was not told that this process is there", log) { () async throws(StoreError) in
+                try await sayThere(store, log)
+            }
+            await attempt("Redis was not told of what Apple was refused", log) { () async throws(StoreError) in
+                try await sayRefused(store, log)
+            }
+            await attempt("Redis did not say what gaps there are", log) { () async throws(StoreError) in
+                standings.note(try await store.standing(), of: store.app, store.environment)
             }
         }
     }
 
-    private func tell(_ store: RecoveryStore) async throws(StoreError) {
-        let log = log.with(["app": .init(store.app), "environment": .init(store.environment.rawValue)])
-        let now = clock.now()
-        if isThere(), let silent = try await store.beat(role, at: now, silence: silence) {
-            log.warning(
-                "nobody was there for a while; Apple's history is read from then on",
-                ["role": .init(role.rawValue), "seconds": .init(Int64(silent / .seconds(1)))])
-        }
+    private func attempt(_ failing: StaticString, _ log: Log, _ body: () async throws(StoreError) -> Void) async {
+        do throws(StoreError) { try await body() } catch { log.debug(failing, ["error": .init(error)]) }
+    }
+
+    private func sayThere(_ store: RecoveryStore, _ log: Log) async throws(StoreError) {
+        guard isThere(), let silent = try await store.beat(role, at: clock.now(), silence: silence) else { return }
+        log.warning(
+            "nobody was there for a while; Apple's history is read from then on",
+            ["role": .init(role.rawValue), "seconds": .init(Int64(silent / .seconds(1)))])
+    }
+
+    private func sayRefused(_ store: RecoveryStore, _ log: Log) async throws(StoreError) {
         let place = AppleStore(store.app, store.environment)
         if let gap = turnedAway.withLock({ $0.removeValue(forKey: place) }) {
             do throws(StoreError) { try await store.note(gap) } catch {
@@ -97,6 +104,5 @@ package final class GapWatch: Service {
             }
             log.info("Apple was not told 2xx; its history is read from then on", ["from": .init(gap.from)])
         }
-        standings.note(try await store.standing(), of: store.app, store.environment)
     }
 }

@@ -61,28 +61,27 @@ package actor OutageWatch: Service {
 
     /// Takes in what this process has noticed, and enters it at once, or as soon as Redis is there.
     package func noticed(_ sighting: Sighting) async {
-        untold[Place(app: sighting.app, environment: sighting.environment)] = sighting
-        await tell()
+        let place = Place(app: sighting.app, environment: sighting.environment)
+        untold[place] = sighting
+        await tell(place, sighting)
     }
 
     private func beat() async {
         while true {
             do { try await Task.sleep(for: pulse) } catch { return }
-            await tell()
+            for (place, sighting) in untold where !Task.isCancelled { await tell(place, sighting) }
         }
     }
 
-    private func tell() async {
-        for (place, sighting) in untold {
-            do throws(StoreError) {
-                try await note(sighting, OutageNotice(sighting.kind, began: sighting.began, now: clock.now()))
-                // It may have ended while this was told.
-                if sighting.kind == .light, untold[place] == sighting { untold[place] = nil }
-            } catch {
-                log.warning(
-                    "an outage of Apple's was not entered, and will be",
-                    ["app": .init(place.app), "environment": .init(place.environment.rawValue), "error": .init(error)])
-            }
+    private func tell(_ place: Place, _ sighting: Sighting) async {
+        do throws(StoreError) {
+            try await note(sighting, OutageNotice(sighting.kind, began: sighting.began, now: clock.now()))
+            // It may have ended while this was told.
+            if sighting.kind == .light, untold[place] == sighting { untold[place] = nil }
+        } catch {
+            log.warning(
+                "an outage of Apple's was not entered, and will be",
+                ["app": .init(place.app), "environment": .init(place.environment.rawValue), "error": .init(error)])
         }
     }
 }

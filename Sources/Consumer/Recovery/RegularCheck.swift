@@ -64,6 +64,13 @@ package struct RegularCheck: Sendable {
 
     private func check(_ standing: RecoveryStore.Standing) async throws(RecoveryFailure) -> BackfillCheck {
         let start = clock.now()
+        var standing = standing
+        for index in standing.gaps.indices {
+            let gap = standing.gaps[index]
+            standing.gaps[index] = try await stored { () async throws(StoreError) in
+                try await jobs.cap(gap, at: start)
+            }
+        }
         if standing.check == nil { try await addFirst(standing, at: start) }
         let missing = FoundMissing(try await stored { () async throws(StoreError) in try await jobs.missing() })
         let job: RecoveryJob

@@ -79,6 +79,7 @@ package final class ReminderService: Service {
             // Whoever had the turn before may have said them meanwhile.
             let due = try await book.due(limit: Self.atOnce)
             var isStuck = false
+            var isAnySettled = false
             for entry in due {
                 let finding = try await book.look(at: entry)
                 if let event = ReminderEvent(finding, entry, at: clock.now()) {
@@ -95,11 +96,12 @@ package final class ReminderService: Service {
                         ]
                     ).increment()
                 }
-                try await book.settle(entry, finding)
+                if try await book.settle(entry, finding) { isAnySettled = true }
             }
             try await book.release()
             // What the broker does not take now is due still, and looked for again after a while.
-            if isStuck { break }
+            // Nor does a round lead anywhere that moved nothing on.
+            if isStuck || !isAnySettled { break }
         }
         return count
     }

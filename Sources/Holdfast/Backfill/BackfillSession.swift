@@ -61,12 +61,17 @@ struct BackfillSession {
         guard from < until else { throw UsageError("all of that time is longer ago than Apple keeps notifications") }
         let now = clock.now()
         var job = RecoveryJob(
-            name: "command-\(now.milliseconds)", cause: .command, phase: .history,
+            name: Self.jobName(at: now), cause: .command, phase: .history,
             history: BackfillProgress(from: from, until: until, lanes: settings.recovery.lanes), at: now)
         job.taking = taking
         _ = try app.requiredKey()
         try await jobs.add(job)
         return try await work(on: job)
+    }
+
+    /// Two may be made in one millisecond.
+    static func jobName(at now: Timestamp) -> String {
+        "command-\(now.milliseconds)-\(String(UInt32.random(in: .min ... .max), radix: 36))"
     }
 
     func resume(_ name: String?) async throws -> Int32 {

@@ -50,7 +50,7 @@ struct BackfillStatus {
         }
         for (uuid, one) in named.prefix(5) {
             lines.append(
-                "  not with us: \(uuid), signed at \(one.signedDate.rfc3339), sent through the line at \(one.sentAt.rfc3339)"
+                "  not with us: \(Console.printable(uuid)), signed at \(one.signedDate.rfc3339), sent through the line at \(one.sentAt.rfc3339)"
             )
         }
         if named.count > 5 { lines.append("  and \(named.count - 5) more; --json names them") }

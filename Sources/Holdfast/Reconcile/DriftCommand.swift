@@ -27,14 +27,14 @@ enum DriftCommand {
         What was found is in the record long before. The counts are since the beginning.
 
           --since TIME        only what was found since: a time such as 2026-11-30T12:00:00Z, or how long ago, such as 6h
-          --limit N           list so many, the newest first, default 50
+          --limit N           list so many, the newest first, default 50; all are counted
           --app ID            the app, if the settings have several
           --environment NAME  production (default) or sandbox
           --json              answer as JSON
           --settings FILE     the settings, JSON with // comments (default HOLDFAST_SETTINGS); see holdfast settings
 
-        Exit codes: 0 fine, 1 something that is listed is not harmless (all but late, untold and open), 2 usage,
-        3 Redis is unreachable.
+        Exit codes: 0 fine, 1 something since TIME, listed or not, is not harmless (all but late, untold and open),
+        2 usage, 3 Redis is unreachable.
         """
 
     static func run(_ arguments: [String]) async throws -> Int32 {
@@ -48,16 +48,25 @@ enum DriftCommand {
             let (app, environment) = (session.app.id, session.environment)
             let counts = try await store.counts(app, environment)
             let open = try await store.openCount(app, environment)
-            let found = try await store.list(app, environment, limit: limit)
-            let listed = found.filter { drift in since.map { drift.foundAt >= $0 } ?? true }
+            // All that is kept, which is bounded.
+            let all = try await store.list(app, environment, limit: .max)
+            let found = all.filter { drift in since.map { drift.foundAt >= $0 } ?? true }
+            let listed = Array(found.prefix(limit))
+            let more = found.count - listed.count
             Console.line(
                 arguments.has("json")
-                    ? json(listed, counts, open: open, session) : text(listed, counts, open: open))
-            return listed.contains(where: \.isAlarming) ? 1 : 0
+                    ? json(listed, more: more, counts, open: open, session)
+                    : text(listed, more: more, counts, open: open, since: since))
+            return exitCode(found)
         }
     }
 
-    static func text(_ listed: [Drift], _ counts: [DriftStore.Count], open: Int) -> String {
+    /// By all that was found, whatever of it is listed.
+    static func exitCode(_ found: [Drift]) -> Int32 { found.contains(where: \.isAlarming) ? 1 : 0 }
+
+    static func text(
+        _ listed: [Drift], more: Int, _ counts: [DriftStore.Count], open: Int, since: Timestamp?
+    ) -> String {
         var lines = ["to be examined: \(open)"]
         for count in counts { lines.append("\(count.field.rawValue)  \(count.cause.rawValue)  \(count.count)") }
         for drift in listed {
@@ -68,12 +77,19 @@ enum DriftCommand {
             )
             lines += drift.differences.map { "  \($0.sentence)" }
         }
-        if listed.isEmpty { lines.append("Nothing that Apple answered had not been told by a notification.") }
+        if more > 0 { lines.append("and \(more) more; --limit lists them") }
+        if listed.isEmpty {
+            let isClean = counts.isEmpty && open == 0
+            lines.append(
+                isClean
+                    ? "Nothing that Apple answered had not been told by a notification."
+                    : since.map { "Nothing was found since \($0.rfc3339)." } ?? "Nothing of it is kept any more.")
+        }
         return lines.map { $0.isEmpty ? "" : Console.printable($0) }.joined(separator: "\n")
     }
 
     private static func json(
-        _ listed: [Drift], _ counts: [DriftStore.Count], open: Int, _ session: StoreSession
+        _ listed: [Drift], more: Int, _ counts: [DriftStore.Count], open: Int, _ session: StoreSession
     ) -> String {
         var json = JSONWriter()
         json.beginObject()
@@ -92,6 +108,7 @@ enum DriftCommand {
             drift.write(to: &json)
             json.endObject()
         }
+        json.member("more", more)
         json.endObject()
         return json.text
     }

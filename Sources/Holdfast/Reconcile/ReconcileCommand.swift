@@ -51,9 +51,13 @@ enum ReconcileCommand {
 
     static func work(_ arguments: CommandArguments) throws(UsageError) -> Work {
         if let stray = arguments.operands.dropFirst().first { throw UsageError("\(stray) is one word too many") }
+        let (customer, transaction) = (arguments.operands.first, arguments.value("transaction"))
+        for (name, id) in [("a customer", customer), ("--transaction", transaction)] {
+            if let id, id.allSatisfy(\.isWhitespace) { throw UsageError("\(name) is named by an id, not by nothing") }
+        }
         let named: [(name: String, work: Work)?] = [
-            arguments.operands.first.map { ("a customer", .customer($0)) },
-            arguments.value("transaction").map { ("--transaction", .transaction($0)) },
+            customer.map { ("a customer", .customer($0)) },
+            transaction.map { ("--transaction", .transaction($0)) },
             arguments.has("plan") ? ("--plan", .plan) : nil, arguments.has("status") ? ("--status", .status) : nil,
         ]
         let wanted = named.compactMap(\.self)

@@ -28,10 +28,16 @@ extension Reconciler {
                     history: DriftExamination.asking(client, verifier: verifier, identity: app.identity))
                 runs.append(
                     ReconcileRun(
-                        due: DueWork(redis: redis, app: app.id, environment: environment), store: store,
+                        due: DueWork(
+                            redis: redis, app: app.id, environment: environment, metrics: metrics, log: log),
+                        store: store,
                         rules: rules[app.id] ?? StoreRules(), publisher: publisher, names: settings.broker.names,
                         drift: drift, metrics: metrics, log: log,
                         health: { [health = apple.health] in health.health(of: app.id, environment) },
+                        isKeyRefused: { [health = apple.health] in
+                            // Without probes nobody but these checks notices that it is taken again.
+                            health.settings.probes && health.isKeyRefused(of: app.id, environment)
+                        },
                         ask: LineageCheck.asking(inquiry, for: .reconcile)))
             }
         }

@@ -21,7 +21,8 @@ enum ScheduleParts {
         let books = settings.apps.flatMap { app in
             StoreEnvironment.allCases.map { environment in
                 ReminderBook(
-                    redis: redis, app: app.id, environment: environment, rules: rules[app.id] ?? StoreRules())
+                    redis: redis, app: app.id, environment: environment, rules: rules[app.id] ?? StoreRules(),
+                    metrics: metrics, log: log)
             }
         }
         return [

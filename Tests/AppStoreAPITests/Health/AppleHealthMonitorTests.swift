@@ -202,12 +202,15 @@ import Time
                 ground.apple.health.statuses.first { $0.store.environment == .production }?.keyRefusedSince
             }
             #expect(since() != nil)
+            #expect(ground.apple.health.isKeyRefused(of: Self.app, .production))
+            #expect(!ground.apple.health.isKeyRefused(of: Self.app, .sandbox))
 
             ground.mood.set { Mood.notFound }
             _ = await ground.call()
             check(ground.metrics.exposition().contains(line(0)))
             check(ground.log.all.contains { $0.contains("Apple takes the key of this app again") })
             #expect(since() == nil)
+            #expect(!ground.apple.health.isKeyRefused(of: Self.app, .production))
         }
     }
 

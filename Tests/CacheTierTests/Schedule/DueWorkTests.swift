@@ -357,4 +357,54 @@ struct DueStage {
             #expect(Set(ids(due)) == ["a b", "unclaimed:1", "50%", "é", "x:y"])
         }
     }
+
+    @Test(.alsoOnCluster) func whatDoesNotBelongThereIsRemovedAndBlocksNothing() async throws {
+        try await withStage { stage in
+            try await stage.fill()
+            let holder = Holder.customer(anna)
+            let home = StorageLayout.partition(of: holder.path(stage.app.id, .production))
+            let member = LineageSchedule.member(stage.app.lineage("astray"), holder)
+            for urgency in Urgency.allCases {
+                let key = StorageLayout.due(urgency, stage.app.id, .production, partition: home)
+                for number in 0..<6 { _ = try await stage.redis.send(["ZADD", .text(key), "1", "junk-\(number)"]) }
+                _ = try await stage.redis.send(["ZADD", .text(key), "1", .bytes([0xff, 0xfe])])
+                let other = (home + 1) % StorageLayout.partitions
+                let away = StorageLayout.due(urgency, stage.app.id, .production, partition: other)
+                _ = try await stage.redis.send(["ZADD", .text(away), "1", .text(member)])
+            }
+            let metrics = Metrics()
+            let work = DueWork(
+                redis: stage.redis, app: stage.app.id, environment: .production, clock: stage.time.clock,
+                metrics: metrics)
+            var found: [String] = []
+            for _ in 0..<20 where found.count < 3 { found += ids(try await work.claim(limit: 3, lease: .seconds(60))) }
+            #expect(Set(found) == ["over", "ending", "fresh"])
+            #expect(try await work.status().scheduled == 3)
+            let removed = metrics.counter(
+                "holdfast_schedule_strays_total", "",
+                labels: ["app": stage.app.id.rawValue, "environment": "production"]
+            ).value
+            #expect(removed == UInt64(Urgency.allCases.count * 8))
+        }
+    }
+
+    @Test(.alsoOnCluster, arguments: ["-inf", "1.5", "1750000000000.25", "-7"])
+    func oddTimesAreClaimedAndReplaced(_ score: String) async throws {
+        try await withStage { stage in
+            _ = try await stage.store.apply(stage.app.period())
+            let standing = try await stage.entries()["\(anna) 1000"]
+            let urgency = try #require(standing?.keys.first)
+            stage.time.set(day(1))
+            let home = StorageLayout.partition(of: Holder.customer(anna).path(stage.app.id, .production))
+            let key = StorageLayout.due(urgency, stage.app.id, .production, partition: home)
+            _ = try await stage.redis.send(["ZADD", .text(key), .text(score), .text("\(anna) 1000")])
+            let due = try await stage.work.claim(limit: 10, lease: .seconds(60))
+            #expect(ids(due) == ["1000"])
+            #expect(try await stage.work.claim(limit: 10, lease: .seconds(60)).isEmpty)
+            let one = try #require(due.first)
+            #expect(try await stage.work.stands(one))
+            try await stage.work.put(back: one, next: DueCheck(at: day(20), row: .ending))
+            #expect(try await stage.entries() == ["\(anna) 1000": [.ending: day(20)]])
+        }
+    }
 }

@@ -201,4 +201,24 @@ import Time
             #expect(try await other.take())
         }
     }
+
+    @Test func whatDoesNotBelongThereIsRemovedAndOddTimesAreMovedOn() async throws {
+        try await withStage { stage in
+            try await stage.cancel()
+            let home = StorageLayout.partition(of: Holder.customer(anna).path(stage.app.id, .production))
+            let key = StorageLayout.reminders(stage.app.id, .production, partition: home)
+            for number in 0..<5 { _ = try await stage.redis.send(["ZADD", .text(key), "1", "junk-\(number)"]) }
+            stage.time.set(day(10))
+            #expect(try await stage.book.due(limit: 5).isEmpty)
+            #expect(try await stage.book.counts().scheduled == 1)
+            _ = try await stage.redis.send(["ZADD", .text(key), "1.5", "\(anna) 1000"])
+            let entry = try #require(try await stage.book.due(limit: 5).first)
+            let finding = try await stage.book.look(at: entry)
+            #expect(try await stage.book.settle(entry, finding))
+            #expect(try await stage.book.due(limit: 5).isEmpty)
+            #expect(try await stage.book.counts().scheduled == 1)
+            // It is not as it was seen any more.
+            #expect(try await !stage.book.settle(entry, finding))
+        }
+    }
 }

@@ -57,13 +57,16 @@ import Time
         }
 
         func examination() -> DriftExamination {
-            DriftExamination(
-                app: app, environment: .production, store: store, seen: seen(at: clock.now()), publisher: publisher,
-                names: BrokerNames(prefix: "t"), clock: clock, metrics: metrics
-            ) { [self] _, from throws(ServerAPIFailure) in
+            examination { [self] _, from throws(ServerAPIFailure) in
                 asked.withLock { $0.append(from) }
                 return try history.withLock { $0 }.get()
             }
+        }
+
+        func examination(_ history: @escaping DriftExamination.History) -> DriftExamination {
+            DriftExamination(
+                app: app, environment: .production, store: store, seen: seen(at: clock.now()), publisher: publisher,
+                names: BrokerNames(prefix: "t"), clock: clock, metrics: metrics, history: history)
         }
 
         func count(_ field: Drift.Field, _ cause: Drift.Cause) -> UInt64 {
@@ -203,7 +206,7 @@ import Time
             let event = try #require(desk.publisher.published.first)
             #expect(event.exchange == "t.events")
             #expect(event.routingKey == "\(desk.app).production.drift.found")
-            #expect(event.message.messageID == "answer:100:drift")
+            #expect(event.message.messageID == "answer:100:drift.found")
             let body = try JSONValue.parse(event.message.body)
             let difference = body["differences"]?.array?.first
             #expect(difference?["field"]?.string == "status")
@@ -240,6 +243,28 @@ import Time
             check(try await desk.examination().examineDue())
             #expect(try await desk.store.openCount(desk.app, .production) == 1)
             #expect(desk.count(.status, .neverSent) == 0)
+        }
+    }
+
+    @Test("Who is stopped while it asks ends, and others go on at once") func whoIsStoppedEndsAndOthersGoOn()
+        async throws
+    {
+        try await with { desk in
+            try await desk.store.note(desk.drift([Self.expired]), due: Self.foundAt)
+            let asking = AsyncStream.makeStream(of: Void.self)
+            let examination = desk.examination { _, _ throws(ServerAPIFailure) in
+                asking.continuation.yield()
+                // Until it is stopped.
+                try? await Task.sleep(for: .seconds(3600))
+                throw ServerAPIFailure(.cancelled, .notifications, "stopped")
+            }
+            let work = Task { try await examination.examineDue() }
+            for await _ in asking.stream { break }
+            work.cancel()
+            #expect(try await !work.value)
+            #expect(try await desk.store.openCount(desk.app, .production) == 1)
+            check(try await desk.examination().examineDue())
+            #expect(try await desk.store.openCount(desk.app, .production) == 0)
         }
     }
 }

@@ -1,5 +1,4 @@
 import AppStore
-import CacheTier
 import Entitlements
 import Redis
 import Runtime
@@ -7,6 +6,7 @@ import TestSupport
 import Testing
 import Time
 
+@testable import CacheTier
 @testable import Consumer
 
 @Suite("Gaps that are ours", .timeLimit(.minutes(6))) struct GapWatchTests {
@@ -100,6 +100,20 @@ import Time
             await watch.drain()
             let gaps = try await store.standing().gaps
             #expect(gaps == [BackfillGap(.refused, from: Self.noon, until: Self.noon)])
+        }
+    }
+
+    @Test func aLastTimeThatIsNoTimeIsAGapBesideWhatWasRefused() async throws {
+        try await with { redis, store in
+            await redis.start()
+            let watch = watch(.gateway, store, at: Self.noon)
+            watch.refused(store.app, .production, at: Self.noon)
+            // Nobody knows how long nobody was there.
+            let key = StorageLayout.recovery(store.app, .production)
+            _ = try await redis.send(["HSET", .text(key), "heard:gateway", "yesterday"])
+            await watch.beat()
+            let causes = Set(try await store.standing().gaps.map(\.cause))
+            #expect(causes == [.refused, .gatewaysSilent])
         }
     }
 }

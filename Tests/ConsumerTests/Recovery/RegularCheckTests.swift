@@ -244,4 +244,19 @@ import Time
             }
         }
     }
+
+    @Test func aGapThatEndsAheadIsReadOverOnceAndCleared() async throws {
+        try await BackfillStage.with { stage in
+            try await stage.seen.begin(stage.app, .production)
+            let regular = consumer(stage, SettlingPublisher(stage.seen))
+            _ = try await checked(regular, stage)
+            let now = stage.apple.clock.now
+            try await stage.jobs.note(BackfillGap(.refused, from: now, until: now + .seconds(86_400)))
+            _ = try await checked(regular, stage)
+            let second = try await checked(regular, stage)
+            #expect(second.gaps == [.refused])
+            #expect(try await stage.jobs.standing().gaps == [])
+            #expect(try await checked(regular, stage).gaps == [])
+        }
+    }
 }

@@ -134,4 +134,20 @@ import Time
             #expect(publisher.published.first?.message.messageID == first)
         }
     }
+
+    @Test("A time that is no whole number is moved on, and the round ends") func anOddTimeIsMovedOn() async throws {
+        try await withDesk { desk in
+            try await desk.cancel("100")
+            let holder = Holder.customer(Self.customer)
+            let key = StorageLayout.reminders(
+                desk.app, .sandbox, partition: StorageLayout.partition(of: holder.path(desk.app, .sandbox)))
+            _ = try await desk.redis.send(["ZADD", .text(key), "1.5", .text("\(Self.customer) 100")])
+            let book = desk.book(at: Self.day(10))
+            #expect(try await book.counts().due == 1)
+            _ = try await desk.service(RecordingPublisher(), at: Self.day(10)).remind(book, .discarding)
+            let counts = try await book.counts()
+            #expect(counts.due == 0)
+            #expect(counts.scheduled == 1)
+        }
+    }
 }
