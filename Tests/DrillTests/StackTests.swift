@@ -8,7 +8,7 @@ import Testing
 struct StackTests {
     @Test("Invariants 5 and 8: while everything fails, no read fails, no payer lacks access, and levels are true")
     func everythingFailsAndNobodyIsHurt() async throws {
-        let drill = try await Drill("everything", "--seconds", "4", "--propagation", "15", "--recovery", "180")
+        let drill = try await Drill("everything", "--seconds", "4", "--propagation", "30", "--recovery", "180")
         let report = try drill.report
         #expect(drill.status == 0, "\(drill.complaints)")
         #expect(report["fine"]?.bool == true)
@@ -24,8 +24,9 @@ struct StackTests {
     @Test("Invariants 2 and 5: news lost, late and doubled, Apple dark, consumers killed: all ends as the store says")
     func whatIsLostIsFoundAndNobodyLosesWhatIsPaid() async throws {
         let drill = try await Drill(
-            "losses", "--seconds", "12", "--accounts", "40", "--propagation", "15", "--told", "40", "--found", "60",
-            "--recovery", "120")
+            // What a killed consumer had in hand may wait for a retry level, on a machine that other tests keep busy.
+            "losses", "--seconds", "12", "--accounts", "40", "--propagation", "60", "--told", "120", "--found", "120",
+            "--recovery", "180")
         let report = try drill.report
         #expect(drill.status == 0, "\(drill.complaints)")
         let losses = report["losses"]
