@@ -134,8 +134,9 @@ package struct Backfill: Sendable {
         let from = max(window.from, Self.earliest(in: client.environment, now: clock.now()))
         guard from < window.until else { return nil }
         do throws(ServerAPIFailure) {
-            guard position.isEmpty else { return try client.pages(resuming: PagePosition(text: position), .sweep) }
-            return try client.notifications(NotificationHistoryFilter(from: from, to: window.until), .sweep)
+            // Ahead of checks at leisure: a page tells of twenty notifications that nobody has heard of.
+            guard position.isEmpty else { return try client.pages(resuming: PagePosition(text: position), .expiring) }
+            return try client.notifications(NotificationHistoryFilter(from: from, to: window.until), .expiring)
         } catch { throw .apple(error) }
     }
 
